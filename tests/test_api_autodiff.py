@@ -305,10 +305,29 @@ def test_linear_transpose():
     x_bar, y_bar = transpose({"s": X, "t": 10.0})
     np.testing.assert_allclose(2 * X + 10.0, x_bar)
     assert 10.0 == float(y_bar)
-    with pytest.raises(CorejaxTypeError, match="integers or booleans are not linear"):
-        cj.linear_transpose(lambda x: x, 1)
     with pytest.raises(NotImplementedError):
         cj.linear_transpose(lax.sin, 1.0)(1.0)
+
+
+@pytest.mark.parametrize(("fun", "primal", "got"), [
+    (lambda n: n * 2.0, 3, "~i64[] at primals[0] and ~f64[] at the result"),
+    (lambda x: x.astype(int), X, "f64[3] at primals[0] and i64[3] at the result"),
+    (lambda x: (x, 3), 1.0, "~f64[] at primals[0] and ~i64[] at the result"),
+    (lambda p: p, np.True_, "bool[] at primals[0] and bool[] at the result"),
+])
+def test_linear_transpose_takes_floats_or_integers_alone(fun, primal, got):
+    with pytest.raises(CorejaxTypeError, match="floats and complex numbers, or of integers alone") as caught:
+        cj.linear_transpose(fun, primal)
+    assert got == caught.value.got
+
+
+def test_the_transpose_of_a_function_of_integers_is_a_pytree():
+    transpose = cj.jit(lambda m: cj.linear_transpose(lambda n: m * n, 1))(3)
+    assert [12] == cj.jit(lambda f, ct: f(ct))(transpose, 4)[0].reshape(1).tolist()
+
+
+def test_what_rounds_has_a_transpose_of_zeros():
+    np.testing.assert_array_equal(np.zeros(3), cj.linear_transpose(lambda x: x.astype(int).astype(float), X)(X)[0])
 
 
 def test_perturbations_are_not_confused():

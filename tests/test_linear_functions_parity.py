@@ -58,3 +58,48 @@ def test_linear_functions_are_passed_as_in_jax(name):
     for x, y in zip(ours, theirs, strict=True):
         assert_allclose(y, x, rtol=1e-12)
         assert y.dtype == x.dtype
+
+
+N = np.arange(3)
+
+#: Linear functions of integers, and the cotangent of what they return; L and np are m's.
+OF_INTEGERS = {
+    "twice": (lambda m, L, np, n: 2 * n, N),
+    "a sum": (lambda m, L, np, n: np.sum(n), np.int64(3)),
+    "joined": (lambda m, L, np, n: np.concatenate([n, -n]), np.arange(6)),
+    "a call": (lambda m, L, np, n: m.jit(lambda n: n * 2)(n), N),
+    "a loop": (lambda m, L, np, n: L.scan(lambda c, a: (c + a, c * 2), n.sum() * 0, n), (np.int64(1), N)),
+    "a branch": (lambda m, L, np, n: L.cond(True, lambda n: n * 3, lambda n: n * 2, n), N),
+    "a slice": (lambda m, L, np, n: n[1:], N[:2]),
+    "picked": (lambda m, L, np, n: n[np.array([0, 0, 1])], N),
+    "padded": (lambda m, L, np, n: L.pad(n, 0, [(1, 1, 0)]), np.arange(5)),
+    "running sums": (lambda m, L, np, n: np.cumsum(n), N),
+    "selected": (lambda m, L, np, n: np.where(np.array([True, False, True]), n, 0), N),
+    "mapped": (lambda m, L, np, n: m.vmap(lambda n: L.psum(n, "i"), axis_name="i")(n), N),
+    "itself": (lambda m, L, np, n: n, N),
+    "beside a constant": (lambda m, L, np, n: (n, 3), (N, 1)),
+}
+
+
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("name", OF_INTEGERS)
+def test_functions_of_integers_are_transposed_as_in_jax(name, jit):
+    fun, ct = OF_INTEGERS[name]
+
+    def back(m, L, np):
+        transpose = m.linear_transpose(lambda n: fun(m, L, np, n), N)
+        return (m.jit(transpose) if jit else transpose)(ct)[0]
+
+    ours, theirs = back(cj, lax, cj.numpy), back(jax, jax.lax, jax.numpy)
+    np.testing.assert_array_equal(theirs, ours)
+    assert theirs.dtype == ours.dtype == N.dtype
+
+
+@pytest.mark.parametrize(("fun", "ct", "wanted"), [
+    (lambda np, n: np.arange(6).reshape(2, 3) @ n, np.array([1, 10]), [30, 41, 52]),
+    (lambda np, n: np.sum(n.astype(np.int8)), 3, [3, 3, 3]),
+])
+def test_jax_drops_the_cotangents_of_some_functions_of_integers(fun, ct, wanted):
+    ours, = cj.linear_transpose(lambda n: fun(cj.numpy, n), N)(ct)
+    theirs, = jax.linear_transpose(lambda n: fun(jax.numpy, n), N)(ct)
+    assert wanted == ours.tolist() and cj.float0 == theirs.dtype

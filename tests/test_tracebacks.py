@@ -87,7 +87,7 @@ ENTRIES = [
     "cj.jit(lambda x: x, static_argnums=0)(x)", "cj.vmap(lambda x: x)(1.0)", "cj.vmap(lambda x: x)(x, x, x)",
     "cj.vmap(lambda x, y: x, in_axes=(0,))(x, x)", "cj.vmap(lambda x: x, in_axes='a')", "cj.jvp(lambda x: x, x, x)",
     "cj.jvp(lambda x: x, (x,), (1,))", "cj.vjp(lambda x: x, x)[1](1)", "cj.linearize(lambda x: x, x)[1](1)",
-    "cj.linear_transpose(lambda x: x, 1)", "cj.linear_transpose(lambda x: x * 2.0, 1.0)(x)", "cj.jacfwd(3)",
+    "cj.linear_transpose(lambda x: x * 1.5, 1)", "cj.linear_transpose(lambda x: x * 2.0, 1.0)(x)", "cj.jacfwd(3)",
     "cj.jacfwd(lambda x: x)('a')", "cj.jacrev(lambda x: x)('a')", "cj.hessian(lambda x: x)(1)", "cj.make_jaxpr(3)",
     "cj.make_jaxpr(lambda x: x)('a')", "cj.eval_shape(lambda x: x, 'a')", "cj.ShapeDtypeStruct('a', 'f')",
     "cj.device_put('a')", "cj.device_get('a')", "cj.devices('abacus')", "cj.named_scope(3)",

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar, overload
 
 from corejax.api.arguments import finish_cotangent
-from corejax.api.linear_functions import Ends, Pullback, Tangents, fitting_tangents
+from corejax.api.linear_functions import Ends, Pullback, Tangents, Transpose, fitting_tangents
 from corejax.api.staging import abstract_leaves
 from corejax.base import trees
-from corejax.base.dtypes import is_inexact
+from corejax.base.avals import ShapedArray
+from corejax.base.dtypes import is_inexact, is_integer
 from corejax.base.errors import CorejaxTypeError, kind_of
 from corejax.base.source import here
 from corejax.base.tracebacks import public
@@ -117,20 +118,34 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], tuple[Any, ...]]:
     """The transpose of a linear `fun`, which maps a cotangent of its output to a tuple of one for each argument.
 
-    Only the types of `primals` matter: they may be `ShapeDtypeStruct`s.
+    Only the types of `primals` matter: they may be `ShapeDtypeStruct`s. Arguments and results are floats or complex
+    numbers; or all are integers, and so are the cotangents then. To round is to send nothing back.
 
     >>> import corejax as cj
     >>> cj.linear_transpose(lambda x: 3.0 * x, 1.0)(2.0)
     (Array(6., dtype=float64, weak_type=True),)
+    >>> cj.linear_transpose(lambda n: (n, 3 * n), 1)((10, 100))
+    (Array(310, dtype=int64, weak_type=True),)
     """
     check_callable(fun, "linear_transpose")
     leaves, in_tree = trees.flatten(primals, None, "primals")
     avals = abstract_leaves(leaves, "linear_transpose", namer("primals", primals))
-    for i, aval in enumerate(avals):
-        if not is_inexact(aval.dtype):
-            raise CorejaxTypeError("linear_transpose: functions of integers or booleans are not linear",
-                                   got=f"{aval} at primals{trees.paths_of(primals)[i]}", where=here(),
-                                   wanted="floats or complex numbers", todo="close over that argument")
     flat = FlatFun(fun, in_tree, "linear_transpose")
     out_avals, linear_map = reverse.linear_map_of(flat, avals)
-    return Pullback(linear_map, Ends(in_tree, tuple(avals), flat.out_tree, tuple(out_avals), "linear_transpose"))
+    _check_kinds([*[(aval, f"primals{path}") for aval, path in zip(avals, trees.paths_of(primals), strict=True)],
+                  *[(aval, "the result") for aval in out_avals]])
+    return Transpose(linear_map, Ends(in_tree, tuple(avals), flat.out_tree, tuple(out_avals), "linear_transpose"))
+
+
+def _check_kinds(ends: Sequence[tuple[ShapedArray, str]]) -> None:
+    """Raise unless all of what a linear function takes and returns is inexact, or all of it integers."""
+    inexact = [is_inexact(aval.dtype) for aval, _ in ends]
+    wrong = [i for i, (aval, _) in enumerate(ends) if not (inexact[i] or is_integer(aval.dtype))]
+    if not wrong and True in inexact and False in inexact:
+        wrong = sorted([inexact.index(True), inexact.index(False)])
+    if wrong:
+        raise CorejaxTypeError(
+            "linear_transpose: only functions of floats and complex numbers, or of integers alone, are transposed",
+            got=" and ".join([f"{ends[i][0]} at {ends[i][1]}" for i in wrong]), where=here(),
+            wanted="arguments and results that are all floats or complex numbers, or all integers",
+            todo="close over an argument in which it isn't linear, and leave out such results")

@@ -113,6 +113,10 @@ class Pullback(LinearFunction):
     __slots__ = ()
     __name__ = "pullback"
 
+    @staticmethod
+    def _type_of_cotangent(aval: ShapedArray) -> ShapedArray:
+        return aval.tangent
+
     @public
     def __call__(self, *cotangent: Any) -> Any:
         """The cotangents of the arguments."""
@@ -127,10 +131,21 @@ class Pullback(LinearFunction):
         if tree is not None and (out_tree is None or tree != out_tree):
             output = out_avals[0] if out_tree is None else out_tree.unflatten(out_avals)
             check_same_structure(output, ct, ("the output", "the cotangent"), what)
-        cts = tangents_like(leaves, [aval.tangent for aval in out_avals], what, namer("the cotangent", ct),
-                            "the output", dropped=True)
+        avals = [self._type_of_cotangent(aval) for aval in out_avals]
+        cts = tangents_like(leaves, avals, what, namer("the cotangent", ct), "the output", dropped=True)
         back = pull_back(self._linear_map(), cts)
         return in_tree.unflatten([finish_cotangent(x, aval) for x, aval in zip(back, in_avals, strict=True)])
+
+
+@trees.register_node_class
+class Transpose(Pullback):
+    """The transpose of a linear function, maybe of integers: what it takes and returns has the types of that one."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def _type_of_cotangent(aval: ShapedArray) -> ShapedArray:
+        return aval.strong
 
 
 def fitting_tangents(what: str, tangents: object, in_tree: TreeDef, avals: Sequence[ShapedArray]) -> list[Any]:

@@ -113,6 +113,11 @@ class ShapedArray:
         return ShapedArray(self.shape, self.dtype, self.weak_type) if self.varying else self
 
     @property
+    def strong(self) -> ShapedArray:
+        """The same type, never weak: that of a cotangent where a linear function, maybe of integers, is transposed."""
+        return self.update(weak_type=False) if self.weak_type else self
+
+    @property
     def ndim(self) -> int:
         return len(self.shape)
 

@@ -173,7 +173,7 @@ def _stage_transpose(jaxpr: Jaxpr, linear: tuple[bool, ...], ct_nonzero: tuple[b
         return [ct for ct in found if type(ct) is not Zero]
 
     avals = [aval for lin, aval in zip(linear, jaxpr.in_avals, strict=True) if not lin]
-    ct_avals = [aval.tangent for nz, aval in zip(ct_nonzero, jaxpr.out_avals, strict=True) if nz]
+    ct_avals = [aval.strong for nz, aval in zip(ct_nonzero, jaxpr.out_avals, strict=True) if nz]
     return stage_closed(fun, [*avals, *ct_avals], jaxpr.name), nonzero
 
 

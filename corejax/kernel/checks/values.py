@@ -131,7 +131,7 @@ def check_cotangent(primitive: Primitive, index: int, cotangent: object, expecte
     if type(cotangent) is Zero:
         raise rule_error(primitive, "transpose", f"returned {cotangent!r} for operand {index}", cotangent,
                                 f"Zero({expected}), or None", "return None where the cotangent is zero")
-    expected = expected.tangent  # never weak
+    expected = expected.strong  # never weak
     cotangent = check_array(primitive, "transpose", cotangent, expected, trace)
     found = expected.update(varying=cotangent.aval.varying)
     cotangent = check_value(primitive, "transpose", cotangent, found, trace,

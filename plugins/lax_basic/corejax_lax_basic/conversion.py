@@ -96,6 +96,8 @@ class ConvertElementType:
     @hookimpl
     def transpose(self, cotangents: Any, args: Any) -> Any:
         found, wanted = aval_of(cotangents), args[0].aval
+        if dtypes.is_inexact(wanted.dtype) and not dtypes.is_inexact(found.dtype):
+            return [None]  # rounded
         if found.dtype == wanted.dtype and (wanted.weak_type or not found.weak_type):
             return [cotangents]
         return [_bind(cotangents, new_dtype=wanted.dtype, weak_type=False)]
