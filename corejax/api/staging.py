@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, overload
 
@@ -13,7 +14,8 @@ from corejax.arrays.shardings import NamedSharding
 from corejax.base import dtypes, trees
 from corejax.base.avals import ShapedArray, aval_of
 from corejax.base.config import config
-from corejax.base.errors import CorejaxTypeError
+from corejax.base.errors import CorejaxTypeError, CorejaxValueError
+from corejax.base.source import here
 from corejax.base.standins import StandIn
 from corejax.base.tracebacks import public
 from corejax.interpreters.leaves import (
@@ -26,7 +28,7 @@ from corejax.interpreters.leaves import (
     not_an_array,
     with_kwargs,
 )
-from corejax.interpreters.staging import stage
+from corejax.interpreters.staging import StagingTrace, stage
 from corejax.ir.typecheck import typecheck
 from corejax.kernel.context import context
 from corejax.kernel.jaxpr import ClosedJaxpr
@@ -37,18 +39,29 @@ class ShapeDtypeStruct:
     """The type of an array, in place of one: what `eval_shape` returns, and `make_jaxpr` and `lower` accept.
 
     `sharding` says how the array will be divided among devices, for a program that is compiled before there is one.
+    What `make_jaxpr` and `eval_shape` call may use it as a value.
     """
 
     __slots__ = ("shape", "dtype", "weak_type", "sharding")
 
     def __init__(self, shape: Sequence[int], dtype: Any, *, weak_type: bool = False,
                  sharding: NamedSharding | None = None) -> None:
+        if dtype is None:
+            raise CorejaxValueError("ShapeDtypeStruct: there is no dtype", got="None", wanted="a dtype", where=here(),
+                                   todo="say which, such as float")
         aval = ShapedArray(shape, dtype, weak_type)
         self.shape, self.dtype, self.weak_type = aval.shape, aval.dtype, aval.weak_type
         self.sharding = sharding
 
     ndim = property(lambda self: len(self.shape))
     size = property(lambda self: int(np.prod(self.shape, dtype=object)))
+
+    @property
+    def __jax_array__(self) -> Callable[[], Any]:
+        trace = _asked.trace
+        if trace is None:  # so that the object has no such method
+            raise AttributeError("__jax_array__")
+        return lambda: trace.of_type(self, ShapedArray(self.shape, self.dtype, self.weak_type))
 
     def __len__(self) -> int:
         return len(np.empty(self.shape, np.bool_)) if not self.shape else self.shape[0]
@@ -66,6 +79,28 @@ class ShapeDtypeStruct:
         weak = ", weak_type=True" if self.weak_type else ""
         divided = "" if self.sharding is None else f", sharding={self.sharding}"
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={dtypes.long_name(self.dtype)}{weak}{divided})"
+
+
+class _Asked(threading.local):
+    """The trace of the function whose types are asked for, in which a `ShapeDtypeStruct` stands for an array."""
+
+    trace: StagingTrace | None = None
+
+
+_asked = _Asked()
+
+
+def _only_types(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """A function to be staged, in which `ShapeDtypeStruct`s stand for arrays."""
+    def call(*args: Any) -> Any:
+        previous, trace = _asked.trace, context.trace
+        assert isinstance(trace, StagingTrace)
+        _asked.trace = trace
+        try:
+            return fun(*args)
+        finally:
+            _asked.trace = previous
+    return call
 
 
 def _fields(struct: ShapeDtypeStruct) -> tuple[Any, ...]:
@@ -110,7 +145,7 @@ def _abstract(i: int, x: object, what: str, name: Namer) -> ShapedArray:
         raise not_an_array(x, what, name(i), error) from error
 
 
-def trace_program(flat: FlatFun, in_avals: Sequence[ShapedArray], name: str) -> ClosedJaxpr:
+def trace_program(flat: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArray], name: str) -> ClosedJaxpr:
     """Stage a flat function, leaving the caller's named scopes out of its equations."""
     scopes, context.names = context.names, ()
     try:
@@ -161,7 +196,7 @@ def _trace(fun: Callable[..., Any], dynamic: tuple[Any, Any], what: str, name: s
     leaves, in_tree = trees.flatten(tree, None, call_root if kwargs else "args")
     avals = abstract_leaves(leaves, what, argument_namer(args, kwargs))
     function = FlatFun(flat, in_tree, what)
-    return trace_program(function, avals, name), function
+    return trace_program(_only_types(function), avals, name), function
 
 
 @public

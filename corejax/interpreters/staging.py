@@ -139,10 +139,14 @@ class StagingTrace(Trace):
             found = self._held[id(x)] = x, array
         return found[1]
 
-    def _constvar(self, value: Any) -> Var:
+    def of_type(self, value: object, aval: ShapedArray) -> StagingTracer:
+        """A tracer for a constant of which only the type is known; `value` takes its place among the constants."""
+        return StagingTracer(self, self._constvar(value, aval))
+
+    def _constvar(self, value: Any, aval: ShapedArray | None = None) -> Var:
         var = self._const_of.get(id(value))  # the list holds the value, so its id isn't reused
         if var is None:
-            var = self._const_of[id(value)] = Var(value.aval)
+            var = self._const_of[id(value)] = Var(value.aval if aval is None else aval)
             self.constvars.append(var)
             self.constvals.append(value)
         return var
