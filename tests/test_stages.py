@@ -134,6 +134,19 @@ def test_a_function_is_lowered_for_platforms_that_are_not_here_but_not_compiled(
     refusal(CorejaxTypeError, cj.jit(lax.sin).trace(X).lower, 3)
 
 
+def test_a_program_is_lowered_for_one_platform_by_the_name_that_jax_has_too():
+    traced = cj.jit(lambda x: lax.platform_dependent(x, cpu=lax.sin, tpu=lax.cos)).trace(X)
+    for names in (("tpu",), ["tpu"], "tpu"):
+        lowered = traced.lower(lowering_platforms=names)
+        assert "tpu" == lowered.platform and traced.lower("tpu").as_text() == lowered.as_text()
+    assert "cpu" == traced.lower(lowering_platforms=None).platform == traced.lower(lowering_platforms=()).platform
+    for given in ({"lowering_platforms": ("cpu", "tpu")}, {"platform": "cpu", "lowering_platforms": ("tpu",)}):
+        with pytest.raises(CorejaxValueError, match="for one platform(.|\n)*cj.export.export"):
+            traced.lower(**given)
+    with pytest.raises(CorejaxTypeError, match="by its name"):
+        traced.lower(lowering_platforms=(3,))
+
+
 # Options for the compiler
 
 def test_options_change_what_the_compiler_does():

@@ -124,8 +124,13 @@ class Traced(Stage):
         """How it is divided among several devices, if that is said."""
         return wanted_by(self._at) if type(self._at) is Request else None
 
-    def lower(self, platform: str | None = None) -> Lowered:
-        """Lower it for a platform; by default, that of its arguments' device, or of the default device."""
+    def lower(self, platform: str | None = None, *, lowering_platforms: Sequence[str] | None = None) -> Lowered:
+        """Lower it for a platform; by default, that of its arguments' device, or of the default device.
+
+        JAX's `lowering_platforms` takes one name, too: a module is for one platform, and `cj.export` makes several.
+        """
+        if lowering_platforms:
+            platform = _only_platform(platform, lowering_platforms)
         if platform is not None and not (isinstance(platform, str) and platform.isidentifier()):
             raise CorejaxTypeError("lower: a platform must be given by its name", where=here(),
                                    got=f"{kind_of(platform)}: {platform!r:.80}", wanted="'cpu', 'cuda' or another",
@@ -139,6 +144,18 @@ class Traced(Stage):
         donated = [k for k, i in enumerate(kept) if self._program.donated[i]]
         request = at._replace(arguments=tuple([at.arguments[i] for i in kept])) if type(at) is Request else None
         return Lowered(self, stages.lower_jaxpr(closed, donated, self._program.name, platform, request), kept)
+
+
+def _only_platform(platform: str | None, names: Sequence[str]) -> str:
+    """The platform among the `names` that `lower` got beside the argument `platform`."""
+    names = (names,) if isinstance(names, str) else tuple(names)
+    if len(names) != 1 or platform is not None:
+        given = "" if platform is None else f" and platform={platform!r}"
+        raise CorejaxValueError("lower: a program is lowered for one platform", where=here(),
+                                got=f"lowering_platforms={names}{given}", wanted="one name",
+                                todo="lower it for each; or write cj.export.export(f, platforms=...) for one object "
+                                     "that runs on several")
+    return names[0]
 
 
 @public
