@@ -113,6 +113,9 @@ def test_device_put_names_what_is_no_array_and_what_is_no_device():
         cj.device_put({"a": ["text"]})
     with pytest.raises(CorejaxValueError, match="is not a device"):
         cj.device_put(1.0, "tpu")
+    for put in (cj.device_put(1.0).to_device, lambda device: cj.device_put(1.0, device)):
+        with pytest.raises(CorejaxValueError, match=r"'cpu' is not a device(.|\n)*pass cj.devices\('cpu'\)\[0\]"):
+            put("cpu")
     with pytest.raises(CorejaxValueError, match="no device of platform 'tpu'"):
         cj.devices("tpu")
 

@@ -85,7 +85,7 @@ def _of_host(array: Array, max_version: tuple[int, int] | None, copy: bool | Non
             raise _refused(array, "its elements are stored backward", "copy=False", "steps forward", "allow a copy")
         return view.__dlpack__(max_version=max_version)
     if ours:
-        home = devices.runtime.home_for("cpu", array.aval.ndim)
+        home = devices.runtime.home_for(devices.runtime.devices("cpu")[0], array.aval.ndim)
         return _jaxlib.buffer_to_dlpack(home.put_copy(array.aval, view), None)
     own = view.copy()
     return own.__dlpack__() if old else own.__dlpack__(max_version=max_version)

@@ -140,17 +140,17 @@ def test_devices_of_other_backends_are_there_beside_the_default(site):
         f = cj.jit(lambda x: x)
         print(devices(), backend(f(1.0)))       # compiled while there is one device only
         there = cj.devices("toy")
-        print(devices("toy"), backend(cj.device_put(1.0, "toy")))
+        print(devices("toy"), backend(cj.device_put(1.0, there[0])))
         print(devices())
         x = cj.device_put(np.ones(3), there[1])
         print(backend(x), backend(f(x)), backend(cj.device_put(f(x), there[0])), backend(f(np.ones(3))))
-        print(np.asarray(cj.device_put(f(x), "cpu")).sum())""", COREJAX_BACKEND="cpu")
+        print(np.asarray(cj.device_put(f(x), cj.devices("cpu")[0])).sum())""", COREJAX_BACKEND="cpu")
 
 
 def test_arrays_of_two_backends_do_not_mix(site):
     toy(site)
     said = run(site, """
-        x, y = cj.device_put(np.ones(3), "cpu"), cj.device_put(np.ones(3), cj.devices("toy")[1])
+        x, y = cj.device_put(np.ones(3), cj.devices("cpu")[0]), cj.device_put(np.ones(3), cj.devices("toy")[1])
         print(error(lambda: cj.jit(lambda x, y: (x, y))(x, y)))""", COREJAX_BACKEND="cpu")
     assert ["CorejaxValueError: arguments live on different devices", "  got:    f64[3] on cpu:0, f64[3] on cpu:1"] == \
         said[:2]

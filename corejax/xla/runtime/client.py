@@ -182,18 +182,17 @@ def only_one_device() -> bool:
 
 
 def place_of(device: object = None) -> Place:
-    """The place of a device (one of `devices()`, the name of a backend or platform, or None for the default)."""
+    """The place of a device: one of `devices()`, or None for the default."""
     known = places()
     if device is None or device is known[0].device:
         return known[0]
-    if isinstance(device, str):
-        found = _named(device)
-        if found:
-            return found[0]
-    elif isinstance(device, _jaxlib.Device) and device in _state.by_device:
+    if isinstance(device, _jaxlib.Device) and device in _state.by_device:
         return _state.by_device[device]
+    named = isinstance(device, str) and (device in backends.known() or _named(device))
     raise CorejaxValueError(f"{device!r:.80} is not a device of this process", where=here(), got=repr(device)[:80],
-                            wanted=", ".join(str(place.device) for place in known), todo="take one of cj.devices()")
+                            wanted=", ".join(str(place.device) for place in known),
+                            todo=f"a name is not a device: pass cj.devices({device!r})[0]" if named
+                                 else "take one of cj.devices()")
 
 
 def home_of(sharding: Any) -> Home:
@@ -205,7 +204,7 @@ def home_of(sharding: Any) -> Home:
 
 
 def home_for(target: object, ndim: int) -> Home:
-    """Where to put an array with this many axes: for a sharding, a device, the name of one, or None for the default.
+    """Where to put an array with this many axes: for a sharding, a device, or None for the default.
 
     What a user has put somewhere stays there, unless it is the default.
     """
