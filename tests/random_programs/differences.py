@@ -105,6 +105,11 @@ def depends_on_a_closed_over_value(failure: Failure) -> bool:
     return REFUSAL in failure.what and nans(failure, np.nan) > nans(failure, 0.0)
 
 
+def depends_where_nothing_uses_it(failure: Failure) -> bool:
+    """Refused, without compiling, for a derivative that no rule gives, though what is returned doesn't depend on it."""
+    return REFUSAL in failure.what and nans(failure, np.nan) == nans(failure, 0.0)
+
+
 def depends_on_one_in_another_branch(failure: Failure) -> bool:
     """Refused for such a derivative where the program is staged alone, so in a branch that isn't taken."""
     if REFUSAL not in failure.what or not re.search(r"lax\.(cond|switch|while_loop|fori_loop)\(", failure.program.text):
@@ -208,6 +213,8 @@ KNOWN: list[Known] = [
     Known("The same in a branch that isn't taken, which is known only where nothing is staged.", "jax", ("error",),
           depends_on_one_in_another_branch),
     Known("The same beside itself without jit.", "itself", ("error",), depends_on_one_in_another_branch),
+    Known("A result that nothing uses isn't in a program; without jit it is computed, and refused for what it depends"
+          " on.", "itself", ("accepted",), depends_where_nothing_uses_it),
     Known("A rule that isn't its function's derivative: in the derivative of that, jax may take the function's own.",
           "jax", ("value",), rule_of_another_function),
     Known("uint32 and int32 have int64 in common, as in NumPy, where nothing is narrowed; jax without 64 bits, int32.",
