@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         ensure_compile_time_eval as ensure_compile_time_eval,
         eval_shape as eval_shape,
         from_dlpack as from_dlpack,
+        fwd_and_bwd as fwd_and_bwd,
         grad as grad,
         hessian as hessian,
         jacfwd as jacfwd,
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
         linear_transpose as linear_transpose,
         linearize as linearize,
         make_jaxpr as make_jaxpr,
+        named_call as named_call,
         remat as remat,
         typeof as typeof,
         value_and_grad as value_and_grad,
@@ -97,8 +99,8 @@ namespaces.serve()
 _ORIGINS = origins({
     "corejax.api":
         "ShapeDtypeStruct block_until_ready checkpoint clear_caches custom_jvp custom_vjp device_get device_put "
-        "devices disable_jit ensure_compile_time_eval eval_shape from_dlpack grad hessian jacfwd jacobian jacrev jit "
-        "jvp linear_transpose linearize make_jaxpr remat typeof value_and_grad vjp vmap",
+        "devices disable_jit ensure_compile_time_eval eval_shape from_dlpack fwd_and_bwd grad hessian jacfwd jacobian "
+        "jacrev jit jvp linear_transpose linearize make_jaxpr named_call remat typeof value_and_grad vjp vmap",
     "corejax.arrays.assembling": "make_array_from_callback make_array_from_single_device_arrays",
     "corejax.arrays.meshes": "make_mesh",
     "corejax.arrays.partitions": "P",

@@ -5,6 +5,8 @@ jax refuses pullbacks as carries and as results of branches: there, two of one f
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -58,6 +60,74 @@ def test_linear_functions_are_passed_as_in_jax(name):
     for x, y in zip(ours, theirs, strict=True):
         assert_allclose(y, x, rtol=1e-12)
         assert y.dtype == x.dtype
+
+
+HALVES = {
+    "one argument": (0, False),
+    "the last": (-1, False),
+    "a tuple of one": ((1,), False),
+    "both": ([1, 0], False),
+    "aux": ((0, 1), True),
+}
+
+
+@pytest.mark.parametrize("jitted", [True, False])
+@pytest.mark.parametrize("name", HALVES)
+def test_the_halves_of_reverse_mode_are_those_of_jax(name, jitted):
+    argnums, has_aux = HALVES[name]
+
+    def found(m):
+        def f(x, d):
+            y = m.numpy.sin(x) * d["w"]
+            return (y, {"twice": 2 * x}) if has_aux else y
+
+        fwd, bwd = m.fwd_and_bwd(f, argnums, has_aux, jitted)
+        out, residuals, *aux = fwd(X, {"w": X + 1})
+        return m.tree.leaves_with_path((out, aux, bwd(residuals, X), m.jit(bwd)(residuals, X)))
+
+    ours, theirs = [{m.tree_util.keystr(path): x for path, x in found(m)} for m in (cj, jax)]
+    assert theirs.keys() == ours.keys()
+    for path, y in theirs.items():
+        assert_allclose(y, ours[path], rtol=1e-12)
+        assert y.dtype == ours[path].dtype
+
+
+def test_the_halves_are_traced_once():
+    traced = []
+
+    def f(x):
+        traced.append(x)
+        return lax.sin(x)
+
+    fwd, bwd = cj.fwd_and_bwd(f, 0)
+    for x in (X, X + 1):
+        assert_allclose(np.cos(x), bwd(fwd(x)[1], np.ones(3)))
+    assert 1 == len(traced)
+
+
+@pytest.mark.parametrize(("use", "match"), [
+    (lambda: cj.fwd_and_bwd(lax.sin, 1)[0](X), "there is no argument number 1"),
+    (lambda: cj.fwd_and_bwd(lax.sin, "x"), "fwd_and_bwd: argnums must be positions"),
+    (lambda: cj.fwd_and_bwd(lax.sin, 0)[1](X, X), "bwd takes the residuals that fwd returned"),
+])
+def test_wrong_uses_of_the_halves(use, match):
+    with pytest.raises((TypeError, IndexError), match=match):
+        use()
+
+
+def test_named_calls_are_scopes_as_in_jax():
+    for m in (cj, jax):
+        def inner(x):
+            return m.lax.sin(x)  # noqa: B023
+        for f, name in ((m.named_call(inner), "inner"), (m.named_call(inner, name="layer"), "layer")):
+            text = m.jit(lambda x: f(x) * 2).lower(X).as_text(debug_info=True)  # noqa: B023
+            assert f"{name}/sin" in text and "inner" == f.__name__
+            assert_allclose(np.sin(X), f(X))
+    assert 1.0 == cj.named_call(functools.partial(lax.mul, 2.0))(0.5)
+    with pytest.raises(TypeError, match="named_call: expected a function"):
+        cj.named_call(3)
+    with pytest.raises(TypeError, match="a scope needs a name"):
+        cj.named_call(lax.sin, name=3)
 
 
 N = np.arange(3)

@@ -1,11 +1,12 @@
-"""Derivatives: `jvp`, `linearize`, `vjp`, `linear_transpose`."""
+"""Derivatives: `jvp`, `linearize`, `vjp`, `fwd_and_bwd`, `linear_transpose`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar, overload
 
-from corejax.api.arguments import finish_cotangent
+from corejax.api.arguments import check_argnums, finish_cotangent, positions
+from corejax.api.jit import jit
 from corejax.api.linear_functions import Ends, Pullback, Tangents, Transpose, fitting_tangents
 from corejax.api.staging import abstract_leaves
 from corejax.base import trees
@@ -13,7 +14,7 @@ from corejax.base.avals import ShapedArray
 from corejax.base.dtypes import is_inexact, is_integer
 from corejax.base.errors import CorejaxTypeError, kind_of
 from corejax.base.source import here
-from corejax.base.tracebacks import public
+from corejax.base.tracebacks import public, stands_for
 from corejax.base.trees import TreeDef
 from corejax.interpreters import forward, linearize as linearizing, reverse
 from corejax.interpreters.leaves import FlatFun, check_callable, namer, values
@@ -112,6 +113,46 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     pullback = Pullback(linear_map, _ends(flat, linear_map, in_tree, xs, outs, "vjp"))
     pair = flat.unflatten(outs), pullback
     return (*pair, flat.aux(outs)) if has_aux else pair
+
+
+@public
+def fwd_and_bwd(fun: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool = False, jitted: bool = True
+                ) -> tuple[Callable[..., Any], Callable[[Any, Any], Any]]:
+    """The two halves of reverse mode, as functions that can be called apart: compiled, unless `jitted` is False.
+
+    `fwd(*args)` is the pair of the value of `fun` and residuals, a pytree; with `has_aux`, followed by aux.
+    `bwd(residuals, cotangent)` is the cotangent of the argument `argnums`, or a tuple of one for each of them.
+
+    >>> import corejax as cj
+    >>> fwd, bwd = cj.fwd_and_bwd(lambda x, y: x * y, (0, 1))
+    >>> product, residuals = fwd(3.0, 4.0)
+    >>> bwd(residuals, 1.0)
+    (Array(4., dtype=float64, weak_type=True), Array(3., dtype=float64, weak_type=True))
+    """
+    check_callable(fun, "fwd_and_bwd")
+    chosen = check_argnums(argnums, "fwd_and_bwd")
+
+    def fwd(*args: Any, **kwargs: Any) -> Any:
+        at = positions(chosen if isinstance(chosen, tuple) else (chosen,), len(args), "fwd_and_bwd")
+
+        def of_chosen(*picked: Any) -> Any:
+            full = list(args)
+            for i, x in zip(at, picked, strict=True):
+                full[i] = x
+            return fun(*full, **kwargs)
+
+        picked = stands_for(fun, of_chosen), *[args[i] for i in at]
+        return vjp(*picked, has_aux=True) if has_aux else vjp(*picked)
+
+    def bwd(residuals: Any, cotangent: Any) -> Any:
+        if not isinstance(residuals, Pullback):
+            raise CorejaxTypeError("fwd_and_bwd: bwd takes the residuals that fwd returned", got=kind_of(residuals),
+                                   wanted="residuals, and then a cotangent", where=here(),
+                                   todo="write out, residuals = fwd(*args), and then bwd(residuals, cotangent)")
+        back = residuals(cotangent)
+        return back if isinstance(chosen, tuple) else back[0]
+
+    return (jit(fwd), jit(bwd)) if jitted else (fwd, bwd)
 
 
 @public

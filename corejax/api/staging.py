@@ -1,10 +1,10 @@
-"""Functions as programs: `make_jaxpr`, `eval_shape`, `ShapeDtypeStruct`."""
+"""Functions as programs: `make_jaxpr`, `eval_shape`, `ShapeDtypeStruct`, and the names of their equations."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, overload
+from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -30,8 +30,11 @@ from corejax.interpreters.leaves import (
 )
 from corejax.interpreters.staging import StagingTrace, stage
 from corejax.ir.typecheck import typecheck
-from corejax.kernel.context import context
+from corejax.kernel.context import context, named_scope
 from corejax.kernel.jaxpr import ClosedJaxpr
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 @public
@@ -184,6 +187,26 @@ def make_jaxpr(fun: Callable[..., Any], static_argnums: int | Sequence[int] = ()
         return (closed, flat.unflatten(list(map(struct_of, closed.out_avals)))) if return_shape else closed
 
     return wraps(fun, make_jaxpr_f)
+
+
+@public
+def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R]:
+    """The same function, whose equations are in the scope `name`, by default that of `fun`: see `named_scope`.
+
+    >>> import corejax as cj
+    >>> closed = cj.make_jaxpr(cj.named_call(lambda x: x * x, name="square"))(3.0)
+    >>> closed.eqns[0].scope
+    ('square',)
+    """
+    check_callable(fun, "named_call")
+    scope = name_of(fun) if name is None else name
+    named_scope(scope)  # raises if that is no name
+
+    def named(*args: P.args, **kwargs: P.kwargs) -> R:
+        with named_scope(scope):
+            return fun(*args, **kwargs)
+
+    return wraps(fun, named)
 
 
 def _trace(fun: Callable[..., Any], dynamic: tuple[Any, Any], what: str, name: str) -> tuple[ClosedJaxpr, FlatFun]:
