@@ -172,8 +172,8 @@ def rule_of_another_function(failure: Failure) -> bool:
 
 def finite(x: Any) -> Any:
     """An input of the same type without infinities and nans."""
-    if type(x) is float:
-        return x if np.isfinite(x) else 0.5
+    if type(x) in (int, float):
+        return x if type(x) is int or np.isfinite(x) else 0.5
     return np.where(np.isfinite(x), x, np.asarray(0.5, x.dtype)) if x.dtype.kind in "fc" else x
 
 
