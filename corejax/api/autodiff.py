@@ -17,7 +17,7 @@ from corejax.base.source import here
 from corejax.base.tracebacks import public, stands_for
 from corejax.base.trees import TreeDef
 from corejax.interpreters import forward, linearize as linearizing, reverse
-from corejax.interpreters.leaves import FlatFun, check_callable, namer, values
+from corejax.interpreters.leaves import FlatFun, Namer, check_callable, namer, values
 from corejax.interpreters.linearize import LinearMap
 
 R = TypeVar("R")
@@ -173,20 +173,21 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
     avals = abstract_leaves(leaves, "linear_transpose", namer("primals", primals))
     flat = FlatFun(fun, in_tree, "linear_transpose")
     out_avals, linear_map = reverse.linear_map_of(flat, avals)
-    _check_kinds([*[(aval, f"primals{path}") for aval, path in zip(avals, trees.paths_of(primals), strict=True)],
-                  *[(aval, "the result") for aval in out_avals]])
+    _check_kinds(avals, out_avals, namer("primals", primals))
     return Transpose(linear_map, Ends(in_tree, tuple(avals), flat.out_tree, tuple(out_avals), "linear_transpose"))
 
 
-def _check_kinds(ends: Sequence[tuple[ShapedArray, str]]) -> None:
+def _check_kinds(in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], name: Namer) -> None:
     """Raise unless all of what a linear function takes and returns is inexact, or all of it integers."""
-    inexact = [is_inexact(aval.dtype) for aval, _ in ends]
-    wrong = [i for i, (aval, _) in enumerate(ends) if not (inexact[i] or is_integer(aval.dtype))]
+    avals = [*in_avals, *out_avals]
+    inexact = [is_inexact(aval.dtype) for aval in avals]
+    wrong = [i for i, aval in enumerate(avals) if not (inexact[i] or is_integer(aval.dtype))]
     if not wrong and True in inexact and False in inexact:
         wrong = sorted([inexact.index(True), inexact.index(False)])
     if wrong:
+        places = [name(i) if i < len(in_avals) else "the result" for i in wrong]
         raise CorejaxTypeError(
             "linear_transpose: only functions of floats and complex numbers, or of integers alone, are transposed",
-            got=" and ".join([f"{ends[i][0]} at {ends[i][1]}" for i in wrong]), where=here(),
+            got=" and ".join([f"{avals[i]} at {place}" for i, place in zip(wrong, places, strict=True)]), where=here(),
             wanted="arguments and results that are all floats or complex numbers, or all integers",
             todo="close over an argument in which it isn't linear, and leave out such results")
