@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         dtypes as dtypes,
         export as export,
         sharding as sharding,
+        stages as stages,
         tree_util as tree_util,
         typing as typing,
     )
@@ -110,6 +111,7 @@ _ORIGINS = origins({
     "corejax.dtypes": "=dtypes",
     "corejax.export": "=export",
     "corejax.sharding": "=sharding",
+    "corejax.stages": "=stages",
     "corejax.tree_util": "=tree_util",
     "corejax.typing": "=typing",
 })

@@ -19,7 +19,7 @@ from corejax.installed import groups, manifest, registry
 MODULES = ["corejax", "corejax.tree", "corejax.errors", "corejax.core", "corejax.plugins", "corejax.plugin",
            "corejax.export", "corejax.ir", "corejax.testing", "corejax.packs.families", "corejax.rules",
            "corejax.distributions",
-           "corejax.sharding", "corejax.debug"]
+           "corejax.sharding", "corejax.stages", "corejax.debug"]
 
 
 @pytest.mark.parametrize("name", MODULES)
