@@ -67,7 +67,7 @@ def test_the_structure_of_a_single_result_is_a_leaf():
 
 def test_donated_leaves_are_listed_by_number():
     lowered = cj.jit(lambda x, p: (x * 2.0, p["a"]), donate_argnums=1).lower(X, {"a": X, "b": 1.0})
-    assert (1, 2) == lowered.donated == lowered.compile().donated
+    assert (1, 2) == lowered.donate_argnums == lowered.compile().donate_argnums
 
 
 def test_types_are_enough_to_get_to_a_compiled_function():

@@ -1,4 +1,4 @@
-"""A `ShapeDtypeStruct` as a value, where only types are asked for, as in jax."""
+"""Types alone, as in jax: a `ShapeDtypeStruct` as a value where only types are asked for, and what programs show."""
 
 from __future__ import annotations
 
@@ -81,3 +81,29 @@ def test_a_struct_without_a_dtype_is_refused_as_in_jax():
     for m in (cj, jax):
         with pytest.raises(ValueError, match="ShapeDtypeStruct"):
             m.ShapeDtypeStruct((), None)
+
+
+# Types and programs
+
+def test_structs_are_updated_and_made_like_values_as_in_jax():
+    for m in (cj, jax):
+        s = m.ShapeDtypeStruct((2, 3), np.float32)
+        assert m.ShapeDtypeStruct((3,), np.float32) == s.update(shape=(3,))
+        assert m.ShapeDtypeStruct((2, 3), np.int32, weak_type=True) == s.update(dtype=np.int32, weak_type=True)
+        assert m.ShapeDtypeStruct((2,), np.float32) == m.ShapeDtypeStruct.like(np.ones(2, np.float32))
+        assert m.ShapeDtypeStruct((), np.float64, weak_type=True) == m.ShapeDtypeStruct.like(1.5)
+
+
+def test_named_axes_of_a_program_are_given_as_in_jax():
+    found = []
+    for m in (cj, jax):
+        closed, shape = m.make_jaxpr(lambda x: (m.lax.psum(x, "i"), m.lax.all_gather(x, "j"), m.lax.axis_index("i")),  # noqa: B023
+                                     (), [("i", 4), ("j", 2)], True)(np.ones(3))
+        found.append(([eqn.primitive.name for eqn in closed.eqns], described(m.tree.leaves(shape))))
+    assert found[1] == found[0]
+
+
+@pytest.mark.parametrize("axes", [[("i",)], 3, [("i", "j")], [([], 1)], "ab", [("i", 2.0)]])
+def test_wrong_axes_are_refused(axes):
+    with pytest.raises(TypeError, match="axis_env must be pairs of a name and a size"):
+        cj.make_jaxpr(lambda x: x, axis_env=axes)

@@ -89,7 +89,7 @@ class Stage:
         return self.out_tree.unflatten(list(map(struct_of, self.out_avals)))
 
     @property
-    def donated(self) -> tuple[int, ...]:
+    def donate_argnums(self) -> tuple[int, ...]:
         """The indices of the arguments' leaves that the program may overwrite."""
         return tuple([i for i, flag in enumerate(self._program.donated) if flag])
 
@@ -216,7 +216,7 @@ class Compiled(Stage):
         self.traced, self._flat, self._kept = traced, flat, kept
         self._program, self._in_tree = traced._program, traced._in_tree
         args, kwargs = self._in_tree.unflatten(self.in_avals)
-        plain = not kwargs and not self.donated and all([type(x) is ShapedArray for x in args])
+        plain = not kwargs and not self.donate_argnums and all([type(x) is ShapedArray for x in args])
         #: The argument types that need no further checks; None if arguments aren't all leaves.
         self._plain = args if plain and len(kept) == len(args) else None
 
@@ -238,7 +238,7 @@ class Compiled(Stage):
                     f"{program.name}: {argument_namer(*dynamic)(i)} is a traced value, and a compiled program runs on "
                     "arrays", got=f"a tracer {x.aval}", wanted="an array", where=here(),
                     todo="under transformations call the jitted function itself")
-        gone = [leaves[i] for i in self.donated if type(leaves[i]) is Array]
+        gone = [leaves[i] for i in self.donate_argnums if type(leaves[i]) is Array]
         for x in gone:
             if x.is_deleted():
                 raise deleted_error(x)  # raised here since the runtime would first write to stderr

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 import numpy as np
@@ -30,11 +30,13 @@ from corejax.interpreters.leaves import (
 )
 from corejax.interpreters.staging import StagingTrace, stage
 from corejax.ir.typecheck import typecheck
-from corejax.kernel.context import context, named_scope
+from corejax.kernel.axes import NamedAxis
+from corejax.kernel.context import binding, context, named_scope
 from corejax.kernel.jaxpr import ClosedJaxpr
 
 P = ParamSpec("P")
 R = TypeVar("R")
+AxisSizes = Iterable[tuple[Hashable, int]]
 
 
 @public
@@ -55,6 +57,22 @@ class ShapeDtypeStruct:
         aval = ShapedArray(shape, dtype, weak_type)
         self.shape, self.dtype, self.weak_type = aval.shape, aval.dtype, aval.weak_type
         self.sharding = sharding
+
+    @classmethod
+    def like(cls, x: Any) -> ShapeDtypeStruct:
+        """The type of an array, a traced value or a number, and how it is divided among devices."""
+        sharding = getattr(x, "sharding", None)
+        return struct_of(typeof(x), sharding if isinstance(sharding, NamedSharding) else None)
+
+    def update(self, **fields: Any) -> ShapeDtypeStruct:
+        """The same type with these fields replaced.
+
+        >>> import corejax as cj
+        >>> cj.ShapeDtypeStruct((2, 3), "float32").update(shape=(3,))
+        ShapeDtypeStruct(shape=(3,), dtype=float32)
+        """
+        return ShapeDtypeStruct(**{"shape": self.shape, "dtype": self.dtype, "weak_type": self.weak_type,
+                                   "sharding": self.sharding, **fields})
 
     ndim = property(lambda self: len(self.shape))
     size = property(lambda self: int(np.prod(self.shape, dtype=object)))
@@ -114,9 +132,9 @@ def _restored(shape: Sequence[int], dtype: Any, weak_type: bool, sharding: Named
     return ShapeDtypeStruct(shape, dtype, weak_type=weak_type, sharding=sharding)
 
 
-def struct_of(aval: ShapedArray) -> ShapeDtypeStruct:
+def struct_of(aval: ShapedArray, sharding: NamedSharding | None = None) -> ShapeDtypeStruct:
     """An aval in the form that users see."""
-    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding)
 
 
 @public
@@ -161,17 +179,20 @@ def trace_program(flat: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedA
 
 
 @overload
-def make_jaxpr(fun: Callable[..., Any], static_argnums: int | Sequence[int] = ..., return_shape: Literal[False] = ...
+def make_jaxpr(fun: Callable[..., Any], static_argnums: int | Sequence[int] = ..., axis_env: AxisSizes | None = ...,
+               return_shape: Literal[False] = ...
                ) -> Callable[..., ClosedJaxpr]: ...
 @overload
-def make_jaxpr(fun: Callable[..., Any], static_argnums: int | Sequence[int] = ..., *, return_shape: Literal[True]
+def make_jaxpr(fun: Callable[..., Any], static_argnums: int | Sequence[int] = ..., axis_env: AxisSizes | None = ...,
+               *, return_shape: Literal[True]
                ) -> Callable[..., tuple[ClosedJaxpr, Any]]: ...
 @public
-def make_jaxpr(fun: Callable[..., Any], static_argnums: int | Sequence[int] = (), return_shape: bool = False
-               ) -> Callable[..., Any]:
+def make_jaxpr(fun: Callable[..., Any], static_argnums: int | Sequence[int] = (), axis_env: AxisSizes | None = None,
+               return_shape: bool = False) -> Callable[..., Any]:
     """A function of the same arguments that returns the program of `fun` as a `ClosedJaxpr`.
 
-    Arguments may be `ShapeDtypeStruct`s. With `return_shape`, it returns the pair of the program and a pytree of
+    Arguments may be `ShapeDtypeStruct`s. `axis_env`, pairs of a name and a size, are axes that `fun` may use as if it
+    were mapped over them. With `return_shape`, it returns the pair of the program and a pytree of
     `ShapeDtypeStruct`s for the result.
 
     >>> import corejax as cj
@@ -180,13 +201,27 @@ def make_jaxpr(fun: Callable[..., Any], static_argnums: int | Sequence[int] = ()
     """
     check_callable(fun, "make_jaxpr")
     statics = Statics(fun, static_positions(static_argnums, "make_jaxpr"), (), "make_jaxpr")
+    axes = _named_axes(axis_env)
 
     def make_jaxpr_f(*args: Any, **kwargs: Any) -> Any:
         function, dynamic = statics.split(args, kwargs)
-        closed, flat = _trace(function, dynamic, "make_jaxpr", name_of(fun))
+        with binding(axes):
+            closed, flat = _trace(function, dynamic, "make_jaxpr", name_of(fun))
         return (closed, flat.unflatten(list(map(struct_of, closed.out_avals)))) if return_shape else closed
 
     return wraps(fun, make_jaxpr_f)
+
+
+def _named_axes(pairs: AxisSizes | None) -> tuple[NamedAxis, ...]:
+    """The axes that pairs of a name and a size describe."""
+    try:
+        axes = tuple([NamedAxis(name, len(range(size))) for name, size in pairs or ()])
+        hash(axes)
+    except (TypeError, ValueError) as error:
+        raise CorejaxTypeError("make_jaxpr: axis_env must be pairs of a name and a size", got=f"{pairs!r:.80}",
+                               wanted="such as [('i', 4)]", where=here(),
+                               todo="leave it out if fun uses no named axes") from error
+    return axes
 
 
 @public
