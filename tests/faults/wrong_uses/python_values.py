@@ -62,6 +62,7 @@ arrays.add("a deleted array", """
     x + 1.0
     """, RuntimeError, "deleted")
 arrays.add("an unknown device", "cj.device_put(1.0, 'gpu:7')", ValueError, "gpu:7", local=True)
+arrays.add("a platform's name for a device", "cj.device_put(1.0, 'cpu')", ValueError, "'cpu'", "cj.devices", local=True)
 arrays.add("a platform that doesn't exist", "cj.devices('abacus')", ValueError, "abacus", local=True)
 
 traced = Group("Traced values where Python needs known ones")

@@ -153,6 +153,11 @@ tangents.add("transposing a sine", "cj.linear_transpose(lambda x: lax.sin(x), 1.
 tangents.add("transposing a function of integers with floats", "cj.linear_transpose(lambda n: n * 2.0, 3)(1.0)",
              TypeError, "primals[0]", "i64[]")
 
+tangents.add("the output in place of the residuals", """
+    fwd, bwd = cj.fwd_and_bwd(lax.sin, 0)
+    bwd(fwd(1.0)[0], 1.0)
+    """, TypeError, "residuals", "an array")
+
 vmap = Group("vmap")
 vmap.add("sizes that differ", "cj.vmap(lambda x, y: x + y)(np.ones(3), np.ones(4))", ValueError, "args[0]", "args[1]",
          "f64[3]", "f64[4]")
@@ -190,6 +195,13 @@ vmap.add("an argument by keyword that can't be mapped", "cj.vmap(lambda x, scale
          ValueError, "kwargs['scale']", "f64[]")
 
 programs = Group("Programs")
+programs.add("named axes without sizes", "cj.make_jaxpr(lax.sin, axis_env=['i'])(1.0)", TypeError, "axis_env", "'i'")
+programs.add("a type without a dtype", "cj.ShapeDtypeStruct((3,), None)", ValueError, "no dtype")
+programs.add("a type in place of a value", "cj.jit(lambda: lax.sin(cj.ShapeDtypeStruct((3,), float)))()", TypeError,
+             "ShapeDtypeStruct", "sin")
+programs.add("two platforms for one program", """
+    cj.jit(lax.sin).trace(1.0).lower(lowering_platforms=("cpu", "tpu"))
+    """, ValueError, "one platform", "('cpu', 'tpu')")
 programs.add("a program of no function", "cj.make_jaxpr(1.0)", TypeError, "float")
 programs.add("a program with an argument that isn't an array", "cj.make_jaxpr(lambda x: x)('one')", TypeError,
              "args[0]", "str")
