@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from corejax.api.arrays import devices as devices
     from corejax.api.autodiff import vjp as vjp
     from corejax.api.jit import jit as jit
-    from corejax.api.staging import make_jaxpr as make_jaxpr
+    from corejax.api.staging import abstract_leaves as abstract_leaves, make_jaxpr as make_jaxpr
     from corejax.api.wrappers import checkpoint as checkpoint, custom_jvp as custom_jvp, custom_vjp as custom_vjp
     from corejax.arrays.datamodel import PYTHON_OPERATORS as PYTHON_OPERATORS
     from corejax.base import settings as settings, structures as structures
@@ -66,7 +66,7 @@ else:  # so that type checkers refuse names that aren't there
         "corejax.api.arrays": "devices",
         "corejax.api.jit": "jit",
         "corejax.api.autodiff": "vjp",
-        "corejax.api.staging": "make_jaxpr",
+        "corejax.api.staging": "abstract_leaves make_jaxpr",
         "corejax.api.wrappers": "checkpoint custom_jvp custom_vjp",
         "corejax.arrays.datamodel": "PYTHON_OPERATORS",
         "corejax.base.avals": "Linear Zero",

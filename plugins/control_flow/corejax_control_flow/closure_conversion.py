@@ -7,7 +7,7 @@ from typing import Any
 
 from corejax.core import Tracer, aval_of, check_callable, dtypes, flatten, here, name_of, namer, stage_function, values
 from corejax.errors import CorejaxTypeError
-from corejax.plugin import carrying, public, structures
+from corejax.plugin import abstract_leaves, carrying, public, structures
 
 __all__ = ["closure_convert"]
 
@@ -21,7 +21,8 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
 
     A function with custom derivatives has them by its arguments alone. If it takes another function, it takes what that
     closes over as further arguments: `converted, consts = closure_convert(fun, x)`, and then `converted(x, *consts)` is
-    `fun(x)`. It is for arguments of the types of these examples.
+    `fun(x)`. It is for arguments of the types of these examples, which may be types
+    alone: `ShapeDtypeStruct`s.
 
     >>> from functools import partial
     >>> import corejax as cj
@@ -45,7 +46,7 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
     """
     check_callable(fun, "closure_convert")
     leaves, in_tree = flatten(example_args)
-    avals = [x.aval for x in values(leaves, "closure_convert", namer("example_args", example_args))]
+    avals = abstract_leaves(leaves, "closure_convert", namer("example_args", example_args))
     staged = stage_function(fun, avals, in_tree, f"closure_convert: {name_of(fun)}")
     moved = [_may_have_tangent(x) for x in staged.consts]
     hoisted = carrying.marked(staged.consts, moved)

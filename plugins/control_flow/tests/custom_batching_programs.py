@@ -249,6 +249,8 @@ CC = {
          cj.vmap(lambda c: c * len(cj.closure_convert(lambda x: x * c, 3.0)[1]))(ONES)],
     "nojac": lambda cj, lax:
         cj.closure_convert(lambda: 3.0)[0](),
+    "types": lambda cj, lax:
+        cj.grad(lambda c: cj.closure_convert(lambda x: x * c, cj.ShapeDtypeStruct((3,), float))[0](ONES, c).sum())(2.0),
     "jacfwd": lambda cj, lax:
         cj.jacfwd(lambda c: converting(cj, lambda x: x * c, 3.0))(A),
 }
