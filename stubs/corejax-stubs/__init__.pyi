@@ -32,6 +32,7 @@ from corejax.api import eval_shape as eval_shape
 from corejax import export as export
 from corejax.base.dtypes import float0 as float0
 from corejax.api import from_dlpack as from_dlpack
+from corejax.api import fwd_and_bwd as fwd_and_bwd
 from corejax.api import grad as grad
 from corejax.api import hessian as hessian
 from corejax.api import jacfwd as jacfwd
@@ -46,10 +47,12 @@ from corejax.arrays.assembling import make_array_from_callback as make_array_fro
 from corejax.arrays.assembling import make_array_from_single_device_arrays as make_array_from_single_device_arrays
 from corejax.api import make_jaxpr as make_jaxpr
 from corejax.arrays.meshes import make_mesh as make_mesh
+from corejax.api import named_call as named_call
 from corejax.kernel.context import named_scope as named_scope
 from corejax import plugins as plugins
 from corejax.api import remat as remat
 from corejax import sharding as sharding
+from corejax import stages as stages
 from corejax import tree as tree
 from corejax import tree_util as tree_util
 from corejax.api import typeof as typeof
@@ -90,7 +93,8 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
 
     A function with custom derivatives has them by its arguments alone. If it takes another function, it takes what that
     closes over as further arguments: `converted, consts = closure_convert(fun, x)`, and then `converted(x, *consts)` is
-    `fun(x)`. It is for arguments of the types of these examples.
+    `fun(x)`. It is for arguments of the types of these examples, which may be types
+    alone: `ShapeDtypeStruct`s.
 
     >>> from functools import partial
     >>> import corejax as cj
