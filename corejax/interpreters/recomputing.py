@@ -132,8 +132,9 @@ def _parts(eqn: JaxprEqn, unknown_in: Flags, policy: Policy) -> _Parts:
     primitive, outs = eqn.primitive, eqn.outvars
     if unknown_in and False not in unknown_in:
         return (), [eqn], [True] * len(outs), ()
-    if primitive.recompute is not None:
-        known, staged, unknown_out, saved = primitive.recompute(eqn, unknown_in, policy)
+    found = None if primitive.recompute is None else primitive.recompute(eqn, unknown_in, policy)
+    if found is not None:
+        known, staged, unknown_out, saved = found
         return () if known is None else [known], [staged], unknown_out, saved
     if True not in unknown_in:
         how = True if eqn.effects else decision(policy, eqn)  # an effect happens once, so what comes of it is kept

@@ -121,7 +121,8 @@ def recompute(eqn: JaxprEqn, unknown_in: Sequence[bool], saved_by: Any) -> Any:
 
     Returns (known_eqn or None, staged_eqn, unknown_out, saved_vars): the first computes the known results, and those
     values within it for which `saved_by(primitive, *avals, **params)` is true; the second computes all results, from
-    these and the operands. Only with `multiple_results`. Without it: `saved_by` is asked about the whole equation.
+    these and the operands. Only with `multiple_results`. Without it, or if it returns None, `saved_by` is asked about
+    the whole equation.
     """
 
 

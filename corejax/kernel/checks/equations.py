@@ -116,7 +116,9 @@ def check_partial_eval(primitive: Primitive, result: object, eqn: JaxprEqn, unkn
 
 
 def check_recompute(primitive: Primitive, result: object, eqn: JaxprEqn, unknown_in: Sequence[bool], *_: Any) -> Any:
-    """An equation or None, one that computes all results, which outputs are unknown, and what is saved."""
+    """An equation or None, one that computes all results, which outputs are unknown, and what is saved; or None."""
+    if result is None:
+        return None
     if not isinstance(result, (list, tuple)) or len(result) != 4 or result[1] is None:
         raise _bad_split(primitive, "didn't split the equation", describe(result), _RECOMPUTED, "recompute")
     known, staged, unknown_out, saved = result

@@ -26,37 +26,6 @@ def split_scan(body: Body, split: carrying.Split[Jaxpr], unknown: Flags) -> carr
     return carrying.Split(known, staged, split.unknown_out, operands, (), places, [x.aval for x in stacked])
 
 
-@carrying.remembered
-def saving_scan(body: Body, unknown_in: Flags, policy: carrying.Policy) -> tuple[carrying.Saving[Body], Flags]:
-    """Two scans, the second of which takes every step again, but for what a policy saves; and which operands wait.
-
-    The second takes what was saved as its last inputs.
-    """
-    consts, carry_in, xs = body.operands(unknown_in)
-
-    def step(carry: Flags) -> tuple[carrying.Saving[Jaxpr], Flags]:
-        found = carrying.split_saving(body.jaxpr, [*consts, *carry, *xs], policy)
-        return found, found.unknown_out[:body.num_carry]
-
-    carry, found = carrying.fixed_point(carry_in, step)
-    unknown_out = (*carry, *found.unknown_out[body.num_carry:])
-    outs = iter(found.known.outvars)
-    results = {i: next(outs) for i, unknown in enumerate(found.unknown_out) if not unknown}
-    fresh = [*outs]
-    saved: list[carrying.Place] = []
-    for where, i in found.saved:
-        if where == "result" and i < body.num_carry:  # of a carry, the scan returns the last one
-            saved.append(("fresh", len(fresh)))
-            fresh.append(results[i])
-        else:
-            saved.append((where, i))
-    known = found.known.replace(outvars=[*[results[i] for i, unknown in enumerate(unknown_out) if not unknown], *fresh])
-    n = len(saved)
-    staged = found.staged.replace(invars=[*found.staged.invars[n:], *found.staged.invars[:n]])
-    parts = Body(known, consts.count(False), carry.count(False)), Body(staged, body.num_consts, body.num_carry)
-    return carrying.Saving(*parts, unknown_out, saved, [x.aval for x in fresh]), (*consts, *carry, *xs)
-
-
 class _Now(NamedTuple):
     """The variables of the first step, by the operand or the output of the whole step that each is."""
 

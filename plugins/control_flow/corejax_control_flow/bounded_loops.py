@@ -42,9 +42,10 @@ from corejax_control_flow._python_loops import Carried
 from corejax_control_flow._scan_body import Body
 from corejax_control_flow._scan_lowering import Loop as Lowered
 from corejax_control_flow._scan_rules import batched, forward, split_body, stacked
+from corejax_control_flow._scan_saving import saving_scan
 from corejax_control_flow._stepped_lowering import count_type, lower_bounded
 from corejax_control_flow._types import all_fit, all_match, text_of
-from corejax_control_flow.checkpointing import bind_checkpoint
+from corejax_control_flow.checkpointing import as_one, bind_checkpoint
 from corejax_control_flow.counted_scanning import counted_eqn
 from corejax_control_flow.looping import (
     Loop,
@@ -160,24 +161,48 @@ class BoundedWhileLoop:
         of_cond, of_consts, of_carry = loop.operands(unknown_in)
         n = loop.cond_nconsts
         split = split_body(loop.body, (*of_consts, *of_carry))
-        reads = dce(loop.cond_jaxpr, (True,))[1]
-        unknown_carry = split.unknown_out[:loop.num_carry]
-        if any([u and r for u, r in zip([*of_cond, *unknown_carry], reads, strict=True)]):
+        known_cond = _known_cond(loop, (*of_cond, *split.unknown_out[:loop.num_carry]))
+        if known_cond is None:
             return None, eqn, (True,) * len(eqn.outvars), []
-        known_cond = loop.cond_jaxpr.replace(invars=carrying.marked(
-            loop.cond_jaxpr.invars, [*reads[:n], *[not u for u in unknown_carry]]))
+        cond, reads = known_cond
         fresh = [stacked(aval, loop.length) for aval in split.fresh_avals]
         shifted = {"operand": n, "result": 1, "fresh": 0}
 
         def remake(part: Body, invars: Any, outvars: Any) -> JaxprEqn:
             if part is split.staged:
                 return counted_eqn(eqn, part, invars, outvars, loop.length)
-            return _with_loop(eqn, loop.with_body(part, known_cond, sum(reads[:n])), invars, outvars)
+            return _with_loop(eqn, loop.with_body(part, cond, sum(reads)), invars, outvars)
 
         return carrying.divide(eqn, split._replace(
             unknown_out=(False, *split.unknown_out),
-            known_operands=[*carrying.marked(range(n), reads[:n]), *[i + n for i in split.known_operands]],
+            known_operands=[*carrying.marked(range(n), reads), *[i + n for i in split.known_operands]],
             residuals=[("result", 0), *[(where, i + shifted[where]) for where, i in split.residuals]]), remake, fresh)
+
+    @hookimpl
+    def recompute(self, eqn: JaxprEqn, unknown_in: Any, saved_by: carrying.Policy) -> Any:
+        loop = Bounded(**eqn.params)
+        of_cond, of_consts, of_carry = loop.operands(unknown_in)
+        found, unknown = saving_scan(loop.body, (*of_consts, *of_carry), saved_by)
+        known_cond = _known_cond(loop, (*of_cond, *found.unknown_out[:loop.num_carry]))
+        if known_cond is None:
+            return None, eqn, (True,) * len(eqn.outvars), []
+        cond, reads = known_cond
+        # what is saved is read step by step, and effects happen once: by a scan of as many steps, without condition
+        saved = [("result", 0), *[(where, i + (where == "result")) for where, i in found.saved]]
+        counted = len(saved) > 1 or bool(eqn.effects)
+
+        def remake(part: Body, invars: Any, outvars: Any) -> JaxprEqn:
+            if part is found.known:
+                return _with_loop(eqn, loop.with_body(part, cond, sum(reads)), invars, outvars)
+            if not counted:
+                return eqn
+            (count, *rows), own = invars[:len(saved)], invars[len(saved) + loop.cond_nconsts:]
+            return counted_eqn(eqn, part, [count, *own, *rows], outvars[1:], loop.length)
+
+        return carrying.recompute(
+            eqn, found._replace(unknown_out=(False, *found.unknown_out), saved=saved if counted else []),
+            (*[not read for read in reads], *unknown), remake,
+            [stacked(aval, loop.length) for aval in found.fresh_avals])
 
     @hookimpl
     def dce(self, eqn: Any, used_out: Any) -> Any:
@@ -326,7 +351,7 @@ def _over_segments(loop: Bounded, avals: Sequence[ShapedArray], length: int) -> 
     segment = stage(within, avals, "segment").jaxpr
 
     def step(*operands: Any) -> list[Any]:
-        return bind_checkpoint(segment, operands, prevent_cse=False)
+        return bind_checkpoint(segment, operands, prevent_cse=False, policy=as_one)
 
     def cond(*operands: Any) -> list[Any]:
         return [lax.broadcast(x, (1,)) for x in eval_jaxpr(loop.cond_jaxpr, (), *operands)]
@@ -347,6 +372,16 @@ def _with_loop(eqn: JaxprEqn, loop: Bounded, invars: Any, outvars: Any) -> Jaxpr
     """The same equation with another loop."""
     return eqn.replace(invars=invars, outvars=outvars, params=loop._asdict(),
                        effects=loop.jaxpr.effects | loop.cond_jaxpr.effects)
+
+
+def _known_cond(loop: Bounded, unknown: Sequence[bool]) -> tuple[Jaxpr, Flags] | None:
+    """The condition of the operands that are known, and which of its constants it reads; None if it reads others."""
+    reads = dce(loop.cond_jaxpr, (True,))[1]
+    if any([u and r for u, r in zip(unknown, reads, strict=True)]):
+        return None
+    n = loop.cond_nconsts
+    taken = [*reads[:n], *[not u for u in unknown[n:]]]
+    return loop.cond_jaxpr.replace(invars=carrying.marked(loop.cond_jaxpr.invars, taken)), reads[:n]
 
 
 # Batching

@@ -41,6 +41,7 @@ from corejax_control_flow._scan_rules import (
     stacked,
     with_body,
 )
+from corejax_control_flow._scan_saving import recompute_scan
 from corejax_control_flow._segments import Segments, avals_of, run_segments
 from corejax_control_flow._types import refuse_twice
 from corejax_control_flow.scanning import hoisted, run_scan, scan
@@ -128,6 +129,10 @@ class CheckpointedScan:
                              invars=[*consts, *[starts.get(i, v) for i, v in enumerate(carry)], *xs],
                              outvars=carrying.marked(eqn.outvars, split.unknown_out))
         return known, staged, split.unknown_out, [*starts.values()]
+
+    @hookimpl
+    def recompute(self, eqn: Any, unknown_in: Any, saved_by: carrying.Policy) -> Any:
+        return recompute_scan(eqn, unknown_in, saved_by)
 
     @hookimpl
     def dce(self, eqn: Any, used_out: Any) -> Any:

@@ -116,7 +116,7 @@ class CheckpointCall:
                      "move the effects out of the checkpointed function", primitive="checkpoint_call",
                      hook="partial_eval", wanted="a function without effects")
         policy = eqn.params["policy"]
-        split = _whole_again(jaxpr, tuple(unknown_in)) if policy is None else _but_saved(
+        split = _whole_again(jaxpr, tuple(unknown_in)) if policy is None or policy is as_one else _but_saved(
             jaxpr, tuple(unknown_in), policy)
         flags = eqn.params["prevent_cse"]
         if type(flags) is tuple:
@@ -133,6 +133,8 @@ class CheckpointCall:
     @hookimpl
     def recompute(self, eqn: JaxprEqn, unknown_in: Any, saved_by: Policy) -> Any:
         """The call in another one's program, whose policy decides."""
+        if eqn.params["policy"] is as_one:
+            return None
         saving = carrying.split_saving(eqn.params["jaxpr"], unknown_in, saved_by)
         flags = eqn.params["prevent_cse"]
 
@@ -191,6 +193,11 @@ class CheckpointCall:
 
 
 checkpoint_call: Any = define(CheckpointCall())
+
+
+def as_one(*_: Any, **__: Any) -> bool:
+    """The policy of a call of which nothing within is saved: a policy around it is asked about the call as a whole."""
+    return False
 
 
 def call_checkpointed(fun: Callable[..., Any], args: tuple[Any, ...], prevent_cse: bool | Flags = True,

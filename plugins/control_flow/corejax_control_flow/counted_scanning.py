@@ -41,6 +41,7 @@ from corejax_control_flow._scan_rules import (
     stacked,
     with_body,
 )
+from corejax_control_flow._scan_saving import recompute_scan
 from corejax_control_flow._segments import avals_of
 from corejax_control_flow._stepped_lowering import count_type, lower_counted
 from corejax_control_flow._types import text_of
@@ -135,6 +136,12 @@ class CountedScan:
             known_operands=[0, *[i + 1 for i in split.known_operands]],
             residuals=[("operand", 0), *[_after_count(place) for place in split.residuals]]),
             partial(with_body, eqn), fresh)
+
+    @hookimpl
+    def recompute(self, eqn: Any, unknown_in: Any, saved_by: carrying.Policy) -> Any:
+        if unknown_in[0]:
+            return None, eqn, (True,) * len(eqn.outvars), []
+        return recompute_scan(eqn, unknown_in, saved_by, leading=1)
 
     @hookimpl
     def dce(self, eqn: Any, used_out: Any) -> Any:

@@ -17,13 +17,10 @@ import numpy as np
 
 from corejax import lax
 from corejax.core import (
-    Atom,
     EachTurn,
     Jaxpr,
-    JaxprEqn,
     ShapedArray,
     Staged,
-    Var,
     aval_of,
     context,
     eval_jaxpr,
@@ -52,7 +49,7 @@ from corejax_control_flow._scan_rules import (
     stacked,
     with_body,
 )
-from corejax_control_flow._scan_splitting import saving_scan
+from corejax_control_flow._scan_saving import recompute_scan
 from corejax_control_flow._types import all_fit, text_of
 
 __all__ = ["map", "scan"]
@@ -150,17 +147,7 @@ class Scan:
 
     @hookimpl
     def recompute(self, eqn: Any, unknown_in: Any, saved_by: carrying.Policy) -> Any:
-        body = body_of(eqn)
-        found, unknown_in = saving_scan(body, tuple(unknown_in), saved_by)
-        n = len(found.saved)
-
-        def remake(part: Body, invars: Sequence[Atom], outvars: Sequence[Var]) -> JaxprEqn:
-            if part is found.staged:  # what was saved are inputs, after its own
-                invars = [*invars[n:], *invars[:n]]
-            return with_body(eqn, part, invars, outvars)
-
-        fresh = [stacked(aval, eqn.params["length"]) for aval in found.fresh_avals]
-        return carrying.recompute(eqn, found, unknown_in, remake, fresh)
+        return recompute_scan(eqn, unknown_in, saved_by)
 
     @hookimpl
     def dce(self, eqn: Any, used_out: Any) -> Any:

@@ -43,7 +43,7 @@ MUTANTS = (
         ("recompute", "missing case", "kept = [outs[i] for i, unknown in enumerate(unknown_out) if not unknown]",
          "kept = [*outs.values()]"),
     )),
-    *mutants_of("scan", "corejax_control_flow._scan_splitting", "saving_scan", (
+    *mutants_of("scan", "corejax_control_flow._scan_saving", "saving_scan", (
         ("recompute", "missing case", 'if where == "result" and i < body.num_carry:',
          'if where == "result" and i < 0:'),
         ("recompute", "order", "invars=[*found.staged.invars[n:], *found.staged.invars[:n]]",
