@@ -45,7 +45,6 @@ from corejax_control_flow._scan_saving import recompute_scan
 from corejax_control_flow._segments import avals_of
 from corejax_control_flow._stepped_lowering import count_type, lower_counted
 from corejax_control_flow._types import text_of
-from corejax_control_flow.scanning import hoisted
 
 __all__ = ["counted_scan"]
 
@@ -185,8 +184,10 @@ counted_scan: Any = define(CountedScan())
 
 
 def run_counted(body: Body, count: Any, operands: Sequence[Any], *, length: int, reverse: bool) -> list[Any]:
-    """Bind a counted scan, simplified; whatever depends only on constants is computed before the loop."""
-    body, operands = hoisted(body, operands, length)
+    """Bind a counted scan, simplified.
+
+    What depends only on constants stays in the steps: without any step, its derivative may be infinite.
+    """
     smaller = simplified(body)
     if smaller is None or aval_of(count).shape and "repeat" in [where for where, _ in smaller.results]:
         return _bind(body, count, operands, length, reverse)

@@ -144,6 +144,19 @@ def test_no_step_is_evaluated_where_a_row_has_ended(checkpoints):
         rows, ends, strict=True)))(0.3))
 
 
+def test_a_loop_of_no_steps_has_derivatives_where_its_steps_are_singular():
+    def loop(w, n=0):
+        return lax.bounded_while_loop(lambda s: s[0] < n, lambda s: (s[0] + 1, s[1] * (1.0 / w)), (0, 1.0),
+                                      max_steps=4)[1]
+    slopes = [cj.grad(loop), cj.grad(cj.grad(loop)), cj.grad(cj.grad(cj.grad(loop)))]
+    assert [0.0] * 3 == [slope(0.0).item() for slope in slopes]
+    assert [0.0] * 3 == [cj.jit(slope)(0.0).item() for slope in slopes]
+    ns, ws = np.array([0, 2]), np.array([0.0, 2.0])
+    same(cj.vmap(cj.grad(cj.grad(loop)))(ws, ns), np.array([0.0, 0.375]))
+    same(cj.vmap(lambda n: cj.grad(cj.grad(loop))(2.0, n))(ns), np.array([0.0, 0.375]))
+    same(cj.hessian(lambda w: cj.vmap(loop)(w, ns).sum())(ws), np.array([[0.0, 0.0], [0.0, 0.375]]))
+
+
 def test_under_jit_scan_cond_and_checkpoint():
     def scanned(w):
         return lax.scan(lambda x, n: (powers(x, w, n), x.sum()), X, np.array([2, 0, 3]))[0].sum()
