@@ -12,9 +12,9 @@ from corejax import lax
 from corejax.core import Jaxpr, ShapedArray, aval_of, stage
 from corejax.plugin import carrying
 from corejax_control_flow._scan_body import Body
+from corejax_control_flow._scan_primitive import run_scan
 from corejax_control_flow._scan_rules import stacked
 from corejax_control_flow.checkpointing import bind_checkpoint
-from corejax_control_flow.scanning import run_scan
 
 
 class Segments(NamedTuple):

@@ -45,16 +45,10 @@ from corejax_control_flow._scan_rules import batched, forward, split_body, stack
 from corejax_control_flow._scan_saving import saving_scan
 from corejax_control_flow._stepped_lowering import count_type, lower_bounded
 from corejax_control_flow._types import all_fit, all_match, text_of
+from corejax_control_flow._while_rules import Loop, settled
 from corejax_control_flow.checkpointing import as_one, bind_checkpoint
 from corejax_control_flow.counted_scanning import counted_eqn
-from corejax_control_flow.looping import (
-    Loop,
-    bind_simplified,
-    check_condition,
-    check_functions,
-    settled,
-    staged_loop,
-)
+from corejax_control_flow.looping import bind_simplified, check_condition, check_functions, staged_loop
 from corejax_control_flow.scanning import Carry
 
 __all__ = ["bounded_while_loop"]

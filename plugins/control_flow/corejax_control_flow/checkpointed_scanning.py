@@ -33,6 +33,7 @@ from corejax_control_flow import _scan_rules as rules
 from corejax_control_flow._scan_body import Body
 from corejax_control_flow._scan_checks import check_scan
 from corejax_control_flow._scan_lowering import Loop, lower_scan
+from corejax_control_flow._scan_primitive import hoisted, run_scan, scan_p
 from corejax_control_flow._scan_rules import (
     body_of,
     shorter,
@@ -44,7 +45,6 @@ from corejax_control_flow._scan_rules import (
 from corejax_control_flow._scan_saving import recompute_scan
 from corejax_control_flow._segments import Segments, avals_of, run_segments
 from corejax_control_flow._types import refuse_twice
-from corejax_control_flow.scanning import hoisted, run_scan, scan
 from corejax_control_flow.segmented_scanning import segmented_scan
 
 __all__ = ["checkpointed_scan"]
@@ -73,8 +73,8 @@ class CheckpointedScan:
     def function(self, bind: Any) -> Any:
         def checkpointed_scan(*operands: ArrayLike, jaxpr: Jaxpr, length: int, reverse: bool, num_consts: int,
                               num_carry: int, unroll: int, every: int) -> list[Array]:
-            return _run(Body(jaxpr, num_consts, num_carry), operands, length=length, reverse=reverse, unroll=unroll,
-                        every=every)
+            return run_checkpointed(Body(jaxpr, num_consts, num_carry), operands, length=length, reverse=reverse,
+                                    unroll=unroll, every=every)
         return checkpointed_scan
 
     @hookimpl
@@ -92,13 +92,13 @@ class CheckpointedScan:
     @hookimpl
     def jvp(self, primals: Any, tangents: Any, *, jaxpr: Jaxpr, num_consts: int, num_carry: int, **params: Any) -> Any:
         def run(body: Body, operands: list[Any]) -> list[Any]:
-            return _run(*hoisted(body, operands, params["length"]), **params)
+            return run_checkpointed(*hoisted(body, operands, params["length"]), **params)
         return rules.jvp(Body(jaxpr, num_consts, num_carry), primals, tangents, run)
 
     @hookimpl
     def vmap(self, axis: Any, args: Any, dims: Any, *, jaxpr: Jaxpr, num_consts: int, num_carry: int, **params: Any
              ) -> Any:
-        return rules.vmap(Body(jaxpr, num_consts, num_carry), axis, args, dims, partial(_run, **params))
+        return rules.vmap(Body(jaxpr, num_consts, num_carry), axis, args, dims, partial(run_checkpointed, **params))
 
     @hookimpl
     def xla_translation(self, ctx: Any, args: Any, *, jaxpr: Jaxpr, length: int, reverse: bool, num_consts: int,
@@ -170,7 +170,8 @@ class CheckpointedScan:
 checkpointed_scan: Any = define(CheckpointedScan())
 
 
-def _run(body: Body, operands: Sequence[Any], *, length: int, reverse: bool, unroll: int, every: int) -> list[Any]:
+def run_checkpointed(body: Body, operands: Sequence[Any], *, length: int, reverse: bool, unroll: int, every: int
+                     ) -> list[Any]:
     """Bind a checkpointed scan, simplified."""
     if length == 0 or (length == 1 and not context.trace.is_staging):  # run_scan makes no loop of these
         return run_scan(body, operands, length=length, reverse=reverse, unroll=unroll)
@@ -188,7 +189,7 @@ def _run(body: Body, operands: Sequence[Any], *, length: int, reverse: bool, unr
 def _as_scan(eqn: JaxprEqn, body: Body, invars: Sequence[Atom], outvars: Sequence[Var]) -> JaxprEqn:
     """The equation of a scan that isn't checkpointed."""
     params = {name: value for name, value in eqn.params.items() if name != "every"}
-    return with_body(eqn.replace(primitive=scan.primitive, params=params), body, invars, outvars)
+    return with_body(eqn.replace(primitive=scan_p.primitive, params=params), body, invars, outvars)
 
 
 # The first run

@@ -11,21 +11,18 @@ a while loop is only known once it has run, so it has none.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from corejax import lax
 from corejax.core import (
-    Array,
     ArrayLike,
     Atom,
     Jaxpr,
     JaxprEqn,
-    Literal,
     ShapedArray,
     Var,
     aval_of,
@@ -34,49 +31,29 @@ from corejax.core import (
     here,
     instantiate,
     is_concrete,
-    jvp_jaxpr,
     namer,
-    partial_eval_jaxpr,
     stage,
     stage_function,
     to_dim,
     values,
-    vmap_jaxpr,
 )
 from corejax.errors import CorejaxNotImplementedError, CorejaxTypeError, CorejaxValueError, kind_of
-from corejax.ir.surgery import dce, inline, reorder_invars
 from corejax.plugin import Sample, carrying, define, hookimpl, public, structures
+from corejax_control_flow import _while_rules as rules
+from corejax_control_flow._counting import bounds_of, counted, indices, steps_per_round
 from corejax_control_flow._python_loops import Carried
 from corejax_control_flow._scan_body import Body
-from corejax_control_flow._scan_lowering import while_op
+from corejax_control_flow._scan_primitive import run_scan
 from corejax_control_flow._types import all_fit, all_match, text_of
-from corejax_control_flow.scanning import Carry, run_scan
+from corejax_control_flow._while_lowering import Lowering
+from corejax_control_flow._while_rules import Loop, settled
+from corejax_control_flow.scanning import Carry
 
 __all__ = ["fori_loop", "while_loop", "while_p"]
 
 Flags = carrying.Flags
-Dims = tuple[int | None, ...]
 
 _BOOL = ShapedArray((), dtypes.bool_)
-
-
-class Loop(NamedTuple):
-    """Body and condition, and how many constants each takes."""
-
-    body: Jaxpr
-    cond: Jaxpr
-    cond_nconsts: int
-    body_nconsts: int
-
-    def operands(self, items: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
-        """The items for the constants of the condition, for those of the body, and for the carry."""
-        split = self.cond_nconsts + self.body_nconsts
-        return [*items[: self.cond_nconsts]], [*items[self.cond_nconsts:split]], [*items[split:]]
-
-    @property
-    def effects(self) -> frozenset[Any]:
-        """The effects of condition and body."""
-        return self.cond.effects | self.body.effects
 
 
 class WhileLoop:
@@ -123,7 +100,7 @@ class WhileLoop:
     def jvp(self, primals: Any, tangents: Any, *, cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, cond_nconsts: int,
             body_nconsts: int) -> Any:
         loop = Loop(body_jaxpr, cond_jaxpr, cond_nconsts, body_nconsts)
-        found = _forward(loop, carrying.nonzero(tangents))
+        found = rules.forward(loop, carrying.nonzero(tangents))
         _, const_dots, carry_dots = loop.operands(tangents)
         carry_dots = [instantiate(t) if nz else t for t, nz in zip(carry_dots, found.carry_nonzero, strict=True)]
         outs = _while(found.loop, carrying.with_tangents(loop.operands(primals), ([], const_dots, carry_dots)))
@@ -142,7 +119,7 @@ class WhileLoop:
     def vmap(self, axis: Any, args: Any, dims: Any, *, cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, cond_nconsts: int,
              body_nconsts: int) -> Any:
         loop = Loop(body_jaxpr, cond_jaxpr, cond_nconsts, body_nconsts)
-        found = _batched(loop, axis.size, axis.name, tuple(dims))
+        found = rules.batched(loop, axis.size, axis.name, tuple(dims))
         if loop.effects and found.loop.cond.out_avals[0].shape:
             raise CorejaxNotImplementedError(
                 "while_loop: under vmap elements that have stopped keep running, so no step may have effects",
@@ -158,12 +135,12 @@ class WhileLoop:
     @hookimpl
     def xla_translation(self, ctx: Any, args: Any, *, cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, cond_nconsts: int,
                         body_nconsts: int) -> Any:
-        lowering = _Lowering(ctx, Loop(body_jaxpr, cond_jaxpr, cond_nconsts, body_nconsts))
+        lowering = Lowering(ctx, Loop(body_jaxpr, cond_jaxpr, cond_nconsts, body_nconsts))
         return lowering.masked(args) if cond_jaxpr.out_avals[0].shape else lowering.plain(args)
 
     @hookimpl
     def partial_eval(self, eqn: Any, unknown_in: Any) -> Any:
-        found = _halves(_loop_of(eqn), tuple(unknown_in))
+        found = rules.halves(_loop_of(eqn), tuple(unknown_in))
         known = staged = None
         if found.known is not None:
             outvars = carrying.marked(eqn.outvars, found.known.kept_out)
@@ -177,7 +154,7 @@ class WhileLoop:
 
     @hookimpl
     def dce(self, eqn: Any, used_out: Any) -> Any:
-        return carrying.shorten(eqn, used_out, _shorter(_loop_of(eqn), tuple(used_out)), partial(_with_loop, eqn))
+        return carrying.shorten(eqn, used_out, rules.shorter(_loop_of(eqn), tuple(used_out)), partial(_with_loop, eqn))
 
     @hookimpl
     def effects(self, avals: Any, *, cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr) -> frozenset[Any]:
@@ -245,25 +222,25 @@ def fori_loop(lower: ArrayLike, upper: ArrayLike, body_fun: Callable[[Any, Any],
     Array(10, dtype=int64, weak_type=True)
     """
     _check_function("fori_loop: the body", body_fun)
-    bounds = _bounds(lower, upper)
+    bounds = bounds_of(lower, upper)
     if bounds.counter.varying:  # then devices end at different steps
         leaves, tree = flatten(init_val)
         leaves = values(leaves, "fori_loop", namer("init_val", init_val))
         init_val = tree.unflatten(_varied(leaves, bounds.counter.varying))
     if carrying.runs_python() and (bounds.known or is_concrete(bounds.lower) and is_concrete(bounds.upper)):
-        _unroll(unroll, 1)  # checked here, too
+        steps_per_round(unroll, 1)  # checked here, too
         started = Carried("fori_loop: the body", init_val, "init_val")
-        for i in _indices(bounds):
+        for i in indices(bounds):
             started.step(body_fun, i)
         return started.result  # type: ignore[no-any-return]
     body = carrying.stage_step(body_fun, init_val, "fori_loop: the body", [bounds.counter], root="init_val")
     leaves, n_consts = body.carry, len(body.consts)
-    counting = _counting(body.jaxpr, n_consts)
+    counting = counted(body.jaxpr, n_consts)
     if bounds.known is not None:
         first, length = bounds.known
         outs = run_scan(Body(counting.body, n_consts, len(leaves) + 1),
                         [*body.consts, *values([first], "fori_loop", namer("lower", 0)), *leaves],
-                        length=length, reverse=False, unroll=_unroll(unroll, length))
+                        length=length, reverse=False, unroll=steps_per_round(unroll, length))
     elif unroll is None or unroll is False or unroll == 1:
         outs = _while(Loop(*counting, 1, n_consts), [bounds.upper, *body.consts, bounds.lower, *leaves])
     else:
@@ -271,104 +248,6 @@ def fori_loop(lower: ArrayLike, upper: ArrayLike, body_fun: Callable[[Any, Any],
                                 wanted="bounds that are known when the loop is traced", where=here(),
                                 todo="leave out unroll, or pass Python integers (static_argnums for those of a jit)")
     return body.unflatten(outs[1:])  # type: ignore[no-any-return]
-
-
-# Counting
-
-class _Bounds(NamedTuple):
-    """The bounds of a loop as values, the type of its index, and, if known, where it starts and its length."""
-
-    lower: Any
-    upper: Any
-    counter: ShapedArray
-    known: tuple[int, int] | None
-
-
-def _bounds(lower: Any, upper: Any) -> _Bounds:
-    found = [*values([lower], "fori_loop", lambda _: "lower"), *values([upper], "fori_loop", lambda _: "upper")]
-    avals = [aval_of(x) for x in found]
-    for name, aval, given in zip(("lower", "upper"), avals, (lower, upper), strict=True):
-        if aval.shape or not (dtypes.is_integer(aval.dtype) or dtypes.is_float(aval.dtype)):
-            raise CorejaxTypeError(f"fori_loop: {name} must be a single integer", where=here(),
-                                   got=f"{given!r:.60} ({aval})",
-                                   wanted="an integer without axes", todo="count in integers, and compute with them")
-    one, other = [(aval.dtype, aval.weak_type) for aval in avals]
-    if one[0] != other[0] and one[1] == other[1]:
-        raise CorejaxTypeError("fori_loop: the bounds differ in dtype",
-                               got=f"{avals[0]} and {avals[1]}: {lower!r:.40}, {upper!r:.40}",
-                               wanted="one dtype, which is that of the index", where=here(), todo="convert one of them")
-    whole = [_whole_number(x) for x in found]
-    if whole[0] is not None and whole[1] is not None:
-        return _Bounds(found[0], found[1], aval_of(0), (whole[0], max(0, whole[1] - whole[0])))
-    dtype, weak = dtypes.promote(one, other)
-    counter = ShapedArray((), dtype, weak)
-    first, last = [x if aval_of(x).invariant is counter else _converted(x, counter) for x in found]
-    return _Bounds(first, last, carrying.along(counter, avals[0].varying | avals[1].varying), None)
-
-
-def _whole_number(x: Any) -> int | None:
-    """The value of a bound, if it is known and a whole number."""
-    if not is_concrete(x):
-        return None
-    if dtypes.is_integer(aval_of(x).dtype):
-        return operator.index(x)
-    value = float(x)
-    return int(value) if value.is_integer() else None
-
-
-def _converted(x: Any, aval: ShapedArray) -> Any:
-    if not is_concrete(x):
-        return lax.convert_element_type.primitive.bind(x, new_dtype=aval.dtype, weak_type=aval.weak_type)
-    return _constant(operator.index(x) if dtypes.is_integer(aval.dtype) else x, aval)
-
-
-def _constant(value: Any, aval: ShapedArray) -> Array:
-    return Array.from_host(dtypes.number(value, aval.dtype), aval)
-
-
-def _indices(bounds: _Bounds) -> Iterator[Any]:
-    """The values of the index, one after the other."""
-    if bounds.known is not None:
-        first, length = bounds.known
-        yield from (_constant(i, bounds.counter) for i in range(first, first + length))
-        return
-    i = bounds.lower
-    while lax.lt(i, bounds.upper):
-        yield i
-        i = lax.add(i, _constant(1, bounds.counter))
-
-
-class _Counting(NamedTuple):
-    """A body that increments the index, and a condition of an upper bound, the index and a carry."""
-
-    body: Jaxpr
-    cond: Jaxpr
-
-
-@carrying.remembered
-def _counting(jaxpr: Jaxpr, num_consts: int) -> _Counting:
-    """The counting loop for a body of (constants, index, carry)."""
-    index = jaxpr.invars[num_consts].aval
-    following = stage(lambda i: [lax.add(i, _constant(1, index.invariant))], [index]).jaxpr
-    new, (next_index,) = inline(following, [jaxpr.invars[num_consts]])
-    body = jaxpr.replace(eqns=[*new, *jaxpr.eqns], outvars=[next_index, *jaxpr.outvars])
-    carry = jaxpr.in_avals[num_consts + 1:]
-    cond = stage(lambda upper, i, *_: [lax.lt(i, upper)], [index, index, *carry], "cond").jaxpr
-    return _Counting(body, cond)
-
-
-def _unroll(unroll: int | bool | None, length: int) -> int:
-    """The number of steps in one round of the loop, between 1 and the length of the loop."""
-    if unroll is None or isinstance(unroll, (bool, np.bool_)):
-        return max(1, length) if unroll else 1
-    try:
-        found = operator.index(unroll)
-    except TypeError as error:
-        raise CorejaxTypeError("fori_loop: unroll must be an integer", got=repr(unroll)[:80], where=here(),
-                               wanted="a number of steps, or True for all of them", todo="pass an int") from error
-    if found < 0:
-        raise CorejaxValueError("fori_loop: unroll is negative", got=found, wanted="at least 1", where=here())
-    return max(1, min(found, length))
 
 
 # Staging and binding
@@ -392,11 +271,11 @@ def staged_loop(what: str, cond_fun: Any, body_fun: Any, init_val: Any) -> tuple
 def bind_simplified(loop: Loop, operands: Sequence[Any], bind: Callable[[Loop, list[Any]], Sequence[Any]]) -> list[Any]:
     """Bind a loop without dead code, and with values that no step changes as constants."""
     loop = settled(loop, [aval_of(x).varying for x in operands])
-    simpler = _simpler(loop)
-    if simpler is None:
+    smaller = rules.simpler(loop)
+    if smaller is None:
         return [*bind(loop, [*operands])]
-    found = bind(simpler.loop, [operands[i] for i in simpler.operands])
-    return [found[i] if where == "result" else operands[i] for where, i in simpler.results]
+    found = bind(smaller.loop, [operands[i] for i in smaller.operands])
+    return [found[i] if where == "result" else operands[i] for where, i in smaller.results]
 
 
 def _while(loop: Loop, operands: Sequence[Any]) -> list[Any]:
@@ -406,24 +285,6 @@ def _while(loop: Loop, operands: Sequence[Any]) -> list[Any]:
 def _varied(xs: Sequence[Any], axes: frozenset[Any]) -> list[Any]:
     """The values, which also vary along these axes of a mesh."""
     return [carrying.varied(x, axes) for x in xs]
-
-
-def settled(loop: Loop, given: Sequence[Any]) -> Loop:
-    """The loop with a carry that varies along the same axes of a mesh before and after each step.
-
-    `given` are the axes along which the operands vary. Where the condition varies, devices end at different steps, so
-    the whole carry varies.
-    """
-    if not any(given) and not carrying.varies(loop.body, loop.cond):
-        return loop
-    for_cond, for_body, carry = loop.operands(given)
-    while True:
-        body, cond = carrying.retyped(loop.body, [*for_body, *carry]), carrying.retyped(loop.cond, [*for_cond, *carry])
-        ends = cond.outvars[0].aval.varying
-        before = [v.aval.varying for v in body.invars[loop.body_nconsts:]]
-        carry = [old | new.aval.varying | ends for old, new in zip(before, body.outvars, strict=True)]
-        if carry == before == [v.aval.varying for v in cond.invars[loop.cond_nconsts:]]:
-            return loop._replace(body=carrying.retyped(body, (), carry), cond=cond)
 
 
 def _bind(loop: Loop, operands: Sequence[Any]) -> list[Any]:
@@ -445,296 +306,6 @@ def _loop_of(eqn: JaxprEqn) -> Loop:
 def _with_loop(eqn: JaxprEqn, loop: Loop, invars: Sequence[Atom], outvars: Sequence[Var]) -> JaxprEqn:
     """The same equation with another loop."""
     return eqn.replace(invars=invars, outvars=outvars, params=_params(loop), effects=loop.effects)
-
-
-# Simplification
-
-class _Simpler(NamedTuple):
-    """A smaller loop that does the same: which operands it takes, and where each original result is found.
-
-    ("result", i) is its i-th result, ("operand", i) the i-th original operand.
-    """
-
-    loop: Loop
-    operands: list[int]
-    results: list[carrying.Place]
-
-
-@carrying.remembered
-def _simpler(loop: Loop) -> _Simpler | None:
-    """The loop without dead code, and with values that no step changes as constants; None if there is neither."""
-    body, cond = loop.body, loop.cond
-    cond_consts, body_consts, carry = loop.operands(range(loop.cond_nconsts + len(body.invars)))
-    moves = [v is not out for v, out in zip(body.invars[loop.body_nconsts:], body.outvars, strict=True)]
-    fixed = [not m for m in moves]
-    kept = [True] * moves.count(True)
-    parts = []
-    for jaxpr, consts, used_out in ((cond, cond_consts, [True]), (body, body_consts, moves)):
-        n = len(consts)
-        at = range(n, n + len(carry))
-        jaxpr = reorder_invars(jaxpr, [*range(n), *carrying.marked(at, fixed), *carrying.marked(at, moves)])
-        smaller, used = _shortened(jaxpr, used_out, len(jaxpr.invars) - len(kept), kept)
-        taken = carrying.marked([*consts, *carrying.marked(carry, fixed)], used[: len(used) - len(kept)])
-        parts.append((smaller, taken, len(smaller.eqns) == len(jaxpr.eqns) and len(taken) == n))
-    (new_cond, for_cond, same_cond), (new_body, for_body, same_body) = parts
-    if all(moves) and same_cond and same_body:
-        return None
-    place = iter(range(len(kept)))
-    results = [("result", next(place)) if m else ("operand", i) for m, i in zip(moves, carry, strict=True)]
-    return _Simpler(Loop(new_body, new_cond, len(for_cond), len(for_body)),
-                   [*for_cond, *for_body, *carrying.marked(carry, moves)], results)
-
-
-# Forward mode
-
-class _Forward(NamedTuple):
-    """The loop over values and tangents: the body's constants and the carry are followed by their nonzero tangents."""
-
-    loop: Loop
-    carry_nonzero: Flags
-
-
-@carrying.remembered
-def _forward(loop: Loop, nonzero: Flags) -> _Forward:
-    """The loop with these tangents, none of which the condition takes."""
-    _, consts, carry_in = loop.operands(nonzero)
-
-    def step(carry: Flags) -> tuple[Jaxpr, Flags]:
-        return jvp_jaxpr(loop.body, [*consts, *carry], carry)
-
-    carry, dual = carrying.fixed_point(carry_in, step)
-    body = carrying.in_groups(dual, (consts, carry), (carry,))
-    dots = [Var(aval.tangent) for aval in carrying.marked(loop.body.out_avals, carry)]
-    cond = loop.cond.replace(invars=[*loop.cond.invars, *dots])
-    return _Forward(Loop(body, cond, loop.cond_nconsts, len(consts) + sum(consts)), carry)
-
-
-# Batching
-
-class _Batched(NamedTuple):
-    """The loop over batches, and where the batch axis of each carry is."""
-
-    loop: Loop
-    carry: list[int | None]
-
-
-@carrying.remembered
-def _batched(loop: Loop, size: int, name: Any, dims: Dims) -> _Batched:
-    """The loop for operands batched along `dims`. For the carry, these only say whether a value is batched."""
-    body, cond = loop.body, loop.cond
-    cond_dims, body_dims, carry_in = loop.operands(dims)
-    # a carry starts with the axes of the condition: a new axis goes after them, unless the condition has it too
-    at = len(cond.out_avals[0].shape)
-    carry = [None if d is None else at for d in carry_in]
-    while True:
-        mapped, found = vmap_jaxpr(body, size, name, (*body_dims, *carry), carry)
-        grown = [at if old is None and new is not None else old for old, new in zip(carry, found, strict=True)]
-        if grown == carry:
-            mapped_cond, (pred,) = vmap_jaxpr(cond, size, name, (*cond_dims, *carry))
-            if pred is not None:
-                at, grown = 0, [0] * len(carry)
-            if grown == carry:
-                break
-        carry = grown
-    if pred is not None:
-        mapped_cond, _ = vmap_jaxpr(cond, size, name, (*cond_dims, *carry), (0,))
-    return _Batched(loop._replace(body=mapped, cond=mapped_cond), carry)
-
-
-# Dead code
-
-@carrying.remembered
-def _shorter(loop: Loop, used_out: Flags) -> carrying.Shorter[Loop] | None:
-    """The loop without unused parts; None if it has none. A carry is used if the condition or another one needs it."""
-    n_consts = loop.body_nconsts
-
-    def step(carry: Flags) -> tuple[tuple[Jaxpr, Flags], Flags]:
-        smaller, used = _shortened(loop.body, carry, n_consts, carry)
-        return (smaller, used), used[n_consts:]
-
-    needed = carrying.either(used_out, dce(loop.cond, (True,))[1][loop.cond_nconsts:])
-    carry, (body, used) = carrying.fixed_point(needed, step)
-    cond, cond_used = _shortened(loop.cond, (True,), loop.cond_nconsts, carry)
-    if body is loop.body and cond is loop.cond:
-        return None
-    for_cond, for_body = cond_used[:loop.cond_nconsts], used[:n_consts]
-    return carrying.Shorter(Loop(body.replace(), cond, sum(for_cond), sum(for_body)),
-                            (*for_cond, *for_body, *carry), carry)
-
-
-def _shortened(jaxpr: Jaxpr, used_out: Sequence[bool], n_consts: int, carry: Sequence[bool]
-               ) -> tuple[Jaxpr, Flags]:
-    """The jaxpr without dead code, keeping these parts of the carry as inputs even if it doesn't read them."""
-    return dce(jaxpr, used_out, [*[False] * n_consts, *carry])
-
-
-# Partial evaluation
-
-class _Halves(NamedTuple):
-    """A loop split in two: one that runs now, and one that waits.
-
-    The second runs the whole loop again, since it needs what the first computes in each step; so some of its results
-    are known. None stands for a part that has nothing to do.
-    """
-
-    known: carrying.Shorter[Loop] | None
-    staged: carrying.Shorter[Loop] | None
-    unknown_out: Flags
-
-
-@carrying.remembered
-def _halves(loop: Loop, unknown_in: Flags) -> _Halves:
-    """Split a loop by which operands are unknown. If the condition is unknown, the whole loop waits."""
-    body = loop.body
-    cond_consts, consts, carry_in = loop.operands(unknown_in)
-
-    def step(carry: Flags) -> tuple[tuple[Jaxpr, Jaxpr, int], Flags]:
-        first, second, found, n_residuals = partial_eval_jaxpr(body, [*consts, *carry], carry)
-        return (first, second, n_residuals), found
-
-    carry, (first, second, n_residuals) = carrying.fixed_point(carry_in, step)
-    reads = dce(loop.cond, (True,))[1]
-    if any([u and r for u, r in zip([*cond_consts, *carry], reads, strict=True)]):
-        return _Halves(None, _whole(loop), (True,) * len(carry))
-    if not any(carry):
-        return _Halves(_whole(loop), None, carry)
-    now = None
-    if not all(carry) or first.effects or loop.cond.effects:
-        now = _known_half(loop, first, n_residuals, reads, [*consts, *carry])
-    if first.effects:
-        body = _Again(first, second, n_residuals, [*consts, *carry]).body(body)
-    again = loop._replace(cond=_without_effects(loop.cond), body=body)
-    return _Halves(now, _shorter(again, carry) or _whole(again), carry)
-
-
-def _whole(loop: Loop) -> carrying.Shorter[Loop]:
-    n_carry = len(loop.body.outvars)
-    n = loop.cond_nconsts + loop.body_nconsts + n_carry
-    return carrying.Shorter(loop._replace(body=loop.body.replace()), (True,) * n, (True,) * n_carry)
-
-
-def _known_half(loop: Loop, first: Jaxpr, n_residuals: int, reads: Flags, unknown: Sequence[bool]
-                ) -> carrying.Shorter[Loop]:
-    """The loop over the known part of the carry."""
-    known = [not u for u in unknown]
-    of_consts, of_carry = known[: loop.body_nconsts], known[loop.body_nconsts:]
-    n_consts, n_carry = of_consts.count(True), of_carry.count(True)
-    results = first.replace(outvars=first.outvars[:n_carry])
-    body, used = _shortened(results, (True,) * n_carry, n_consts, (True,) * n_carry)
-    of_cond = reads[: loop.cond_nconsts]
-    cond = loop.cond.replace(invars=carrying.marked(loop.cond.invars, [*of_cond, *of_carry]))
-    in_order = iter(used)
-    of_body = [k and next(in_order) for k in of_consts]
-    return carrying.Shorter(Loop(body, cond, sum(of_cond), sum(of_body)), (*of_cond, *of_body, *of_carry),
-                            tuple(of_carry))
-
-
-class _Again(NamedTuple):
-    """The two parts of a split body, to be joined without the effects that the first has already had by then."""
-
-    known: Jaxpr
-    staged: Jaxpr
-    n_residuals: int
-    unknown_in: list[bool]
-
-    def body(self, original: Jaxpr) -> Jaxpr:
-        """A body with the operands and results of the original."""
-        known_in = carrying.marked(original.invars, [not u for u in self.unknown_in])
-        eqns, outs = inline(_without_effects(self.known), known_in)
-        n = len(outs) - self.n_residuals
-        new, unknown_outs = inline(self.staged, [*outs[n:], *carrying.marked(original.invars, self.unknown_in)])
-        known_outs, unknown = iter(outs[:n]), iter(unknown_outs)
-        carry = self.unknown_in[len(original.invars) - len(original.outvars):]
-        eqns += new
-        return original.replace(eqns=eqns, outvars=[next(unknown) if u else next(known_outs) for u in carry],
-                                effects=_effects(eqns))
-
-
-def _without_effects(jaxpr: Jaxpr) -> Jaxpr:
-    """The jaxpr for its results alone: equations with effects only stay if a result depends on them."""
-    if not jaxpr.effects:
-        return jaxpr
-    live: set[Any] = {*jaxpr.outvars}
-    kept = []
-    for eqn in reversed(jaxpr.eqns):
-        if not live.isdisjoint(eqn.outvars):
-            kept.append(_without_effects_inside(eqn) if eqn.effects else eqn)
-            live.update([x for x in eqn.invars if type(x) is not Literal])
-    kept.reverse()
-    return jaxpr.replace(eqns=kept, effects=_effects(kept))
-
-
-def _without_effects_inside(eqn: JaxprEqn) -> JaxprEqn:
-    """The same for the programs that an equation carries."""
-    params: dict[str, Any] = {}
-    for name, value in eqn.params.items():
-        if type(value) is tuple:
-            params[name] = tuple([_without_effects(x) if isinstance(x, Jaxpr) else x for x in value])
-        else:
-            params[name] = _without_effects(value) if isinstance(value, Jaxpr) else value
-    effects = eqn.primitive.effects
-    assert effects is not None  # the equation has some
-    return eqn.replace(params=params, effects=effects(tuple([x.aval for x in eqn.invars]), **params))
-
-
-def _effects(eqns: Sequence[JaxprEqn]) -> frozenset[Any]:
-    return frozenset[Any]().union(*[eqn.effects for eqn in eqns])
-
-
-# StableHLO
-
-class _Lowering(NamedTuple):
-    """A loop in StableHLO. Constants pass through it unchanged, which costs nothing."""
-
-    ctx: Any
-    loop: Loop
-
-    def _cond(self, operands: Sequence[Any]) -> Any:
-        cond_consts, _, carry = self.loop.operands(operands)
-        return self.ctx.call(self.loop.cond, [*cond_consts, *carry], "while_cond")[0]
-
-    def _body(self, operands: Sequence[Any]) -> list[Any]:
-        cond_consts, body_consts, carry = self.loop.operands(operands)
-        return [*cond_consts, *body_consts, *self.ctx.call(self.loop.body, [*body_consts, *carry], "while_body")]
-
-    def plain(self, args: Sequence[Any]) -> list[Any]:
-        """The loop for a condition that is a single boolean."""
-        outs = while_op(self.ctx, args, lambda *state: [self._cond(state)], lambda *state: self._body(state))
-        return self.loop.operands(outs)[2]
-
-    def masked(self, args: Sequence[Any]) -> list[Any]:
-        """The loop that runs while any boolean holds, and changes the carry only where it holds.
-
-        The condition for the next round is part of the state, so it is evaluated once per round.
-        """
-        ctx, n = self.ctx, self.loop.cond_nconsts + self.loop.body_nconsts
-
-        def body(going: Any, *state: Any) -> list[Any]:
-            new = self._body(state)
-            new[n:] = [self._select(going, x, y) for x, y in zip(new[n:], state[n:], strict=True)]
-            return [self._cond(new), *new]
-
-        outs = while_op(ctx, [self._cond(args), *args], lambda going, *_: [self._any(going)], body)
-        return outs[1 + n:]
-
-    def _select(self, going: Any, new: Any, old: Any) -> Any:
-        """The new value where the loop goes on, else the old one. Their leading axes are those of the condition."""
-        ctx, shape = self.ctx, new.type.shape
-        if shape != going.type.shape:
-            axes = ctx.ir.DenseI64ArrayAttr.get(range(len(going.type.shape)))
-            kind = ctx.type_of(ShapedArray(tuple(shape), dtypes.bool_))
-            going = ctx.op("stablehlo.broadcast_in_dim", [going], {"broadcast_dimensions": axes}, [kind])
-        return ctx.op("stablehlo.select", [going, new, old], None, [new.type])
-
-    def _any(self, going: Any) -> Any:
-        ctx = self.ctx
-        scalar = ctx.type_of(ShapedArray((), dtypes.bool_))
-        axes = ctx.ir.DenseI64ArrayAttr.get(range(len(going.type.shape)))
-        found = ctx.op("stablehlo.reduce", [going, ctx.constant(np.False_)], {"dimensions": axes}, [scalar], 1)
-        block = ctx.regions[0].blocks.append(scalar, scalar)
-        with ctx.ir.InsertionPoint(block):
-            ctx.op("stablehlo.return", [ctx.op("stablehlo.or", block.arguments, None, [scalar])], None, [])
-        return found
 
 
 # Checks

@@ -26,9 +26,9 @@ from corejax.errors import CorejaxValueError
 from corejax.plugin import Sample, carrying, define, hookimpl, roles
 from corejax_control_flow._scan_body import Body
 from corejax_control_flow._scan_checks import check_scan
+from corejax_control_flow._scan_primitive import run_scan
 from corejax_control_flow._scan_rules import backward, split_body, stacked
 from corejax_control_flow._segments import Segments, avals_of, run_segments
-from corejax_control_flow.scanning import run_scan
 
 __all__ = ["segmented_scan"]
 

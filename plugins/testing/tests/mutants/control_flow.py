@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from .mutant import mutants_of
 
-COND, SCAN, WHILE, CALL = (f"corejax_control_flow.{name}" for name in ("conditional", "scanning", "looping", "call"))
+COND, SCAN, WHILE, CALL = (f"corejax_control_flow.{name}" for name in (
+    "conditional", "_scan_primitive", "looping", "call"))
 KIT = "corejax.interpreters.carrying"
-SCAN_RULES = "corejax_control_flow._scan_rules"
+SCAN_RULES, WHILE_RULES = "corejax_control_flow._scan_rules", "corejax_control_flow._while_rules"
 
 MUTANTS = (
     *mutants_of("cond", COND, "Cond", (
@@ -132,14 +133,14 @@ MUTANTS = (
         ("abstract_eval", "refusal", "_check(loop, avals)",
          "pass"),
     )),
-    *mutants_of("while_loop", WHILE, "_forward", (
+    *mutants_of("while_loop", WHILE_RULES, "forward", (
         ("jvp", "missing case", "return jvp_jaxpr(loop.body, [*consts, *carry], carry)",
          "return jvp_jaxpr(loop.body, [*consts, *carry], carry)[0], carry"),
     )),
-    *mutants_of("while_loop", WHILE, "_batched", (
+    *mutants_of("while_loop", WHILE_RULES, "batched", (
         ("vmap", "missing case", "at, grown = 0, [0] * len(carry)", "at, grown = 0, carry"),
     )),
-    *mutants_of("while_loop", WHILE, "_shorter", (
+    *mutants_of("while_loop", WHILE_RULES, "shorter", (
         ("dce", "missing case", "needed = carrying.either(used_out, dce(loop.cond, (True,))[1][loop.cond_nconsts:])",
          "needed = used_out"),
     )),

@@ -9,10 +9,11 @@ from .mutant import mutants_of
 
 COND, BRANCHES, SCAN, LOOPS, WHILE, CHECKPOINT, CUSTOM, MAPPED, SELECTED, EXPORTED = (
     f"corejax_control_flow.{name}" for name in (
-        "conditional", "_branches", "scanning", "_scan_lowering", "looping", "checkpointing", "custom_derivatives",
-        "_mapped_calls", "_selected_calls", "exporting"))
+        "conditional", "_branches", "_scan_primitive", "_scan_lowering", "looping", "checkpointing",
+        "custom_derivatives", "_mapped_calls", "_selected_calls", "exporting"))
 KIT = "corejax.interpreters.carrying"
-SCAN_RULES = "corejax_control_flow._scan_rules"
+SCAN_RULES, WHILE_RULES = "corejax_control_flow._scan_rules", "corejax_control_flow._while_rules"
+WHILE_LOWERING = "corejax_control_flow._while_lowering"
 
 MUTANTS = (
     *mutants_of("cond", BRANCHES, "evaluated", (
@@ -108,22 +109,22 @@ MUTANTS = (
         ("xla_translation", "order", "        if self.reverse:\n            rows.reverse()\n", ""),
     )),
 
-    *mutants_of("while_loop", WHILE, "_batched", (
+    *mutants_of("while_loop", WHILE_RULES, "batched", (
         ("vmap", "missing case", "vmap_jaxpr(body, size, name, (*body_dims, *carry), carry)",
          "vmap_jaxpr(body, size, name, (*body_dims, *carry))"),
         ("vmap", "axis", "at = len(cond.out_avals[0].shape)", "at = 0"),
     )),
-    *mutants_of("while_loop", WHILE, "_Lowering.masked", (
+    *mutants_of("while_loop", WHILE_LOWERING, "Lowering.masked", (
         ("xla_translation", "off by one", "return [self._cond(new), *new]", "return [self._cond(state), *new]"),
     )),
-    *mutants_of("while_loop", WHILE, "_Lowering._select", (
+    *mutants_of("while_loop", WHILE_LOWERING, "Lowering._select", (
         ("xla_translation", "axis", "range(len(going.type.shape))",
          "range(len(shape) - len(going.type.shape), len(shape))"),
     )),
-    *mutants_of("while_loop", WHILE, "_Lowering._any", (
+    *mutants_of("while_loop", WHILE_LOWERING, "Lowering._any", (
         ("xla_translation", "wrong function", '"stablehlo.or"', '"stablehlo.and"'),
     )),
-    *mutants_of("while_loop", WHILE, "_halves", (
+    *mutants_of("while_loop", WHILE_RULES, "halves", (
         ("partial_eval", "missing case",
          "if any([u and r for u, r in zip([*cond_consts, *carry], reads, strict=True)]):",
          "if any(cond_consts):"),
