@@ -117,9 +117,14 @@ def _not_linear(applied: Any, operands: Sequence[object], unknown: Sequence[int]
             if i < len(operands) and _is_nonzero(operands[i], nans):
                 return f"{applied.name} of a tangent and a constant"
     elif (len(unknown) > 1 and (factors is not None or applied.linear_in.issuperset(unknown))) or (
-            getattr(applied.transpose, "refuses", False) or not applied.not_linear_in.isdisjoint(unknown)):
+            _refuses_tangents(applied) or not applied.not_linear_in.isdisjoint(unknown)):
         return f"{applied.name} of {'a tangent' if len(unknown) == 1 else 'two tangents'}"
     return None
+
+
+def _refuses_tangents(applied: Any) -> bool:
+    """Whether a primitive is linear in no operand; with `partial_eval`, it may take values and tangents together."""
+    return applied.partial_eval is None and getattr(applied.transpose, "refuses", False)
 
 
 def _is_nonzero(value: object, nans: bool = True) -> bool:

@@ -193,6 +193,25 @@ def test_nested_loops():
     same(cj.hessian(outer)(X), cj.hessian(written_out)(X), 1e-10)
 
 
+@pytest.mark.parametrize("loop", [
+    lambda r: lax.bounded_while_loop(lambda s: s[0] < 2, lambda s: (s[0] + 1, lax.tanh(r) + 0.1 * s[1]), (0, r),
+                                     max_steps=4)[1],
+    lambda r: lax.scan(lambda c, _: (lax.tanh(r) + 0.1 * c, None), r, None, length=4, checkpoint_every=2)[0]])
+def test_a_scan_may_repeat_a_loop_of_what_it_closes_over(loop):
+    """Its derivative computes values and tangents of that loop once, before all steps."""
+    def scanned(r):
+        return lax.scan(lambda c, x: (c * x + loop(r), lax.sin(c)), r, np.arange(3.0))[1].sum()
+
+    def written_out(r):
+        c, total = r, 0.0
+        for x in range(3):
+            c, total = c * x + loop(r), total + lax.sin(c)
+        return total.sum()
+
+    for way in (cj.grad, lambda f: cj.jit(cj.grad(f)), cj.hessian, lambda f: lambda x: cj.jvp(f, (x,), (W,))[1]):
+        same(way(scanned)(X), way(written_out)(X))
+
+
 def test_what_condition_and_body_close_over_is_differentiated():
     def loop(a, b):
         return lax.bounded_while_loop(lambda x: (x * a).sum() < 30.0, lambda x: x * b + a, a, max_steps=50).sum()
