@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from corejax import lax
-from corejax.core import Jaxpr, aval_of, eval_jaxpr, stage, subjaxprs, vmap_jaxpr
+from corejax.core import Jaxpr, aval_of, eval_jaxpr, stage_closed, subjaxprs, vmap_jaxpr
 from corejax.ir.surgery import dce
 from corejax.plugin import carrying, roles
 from corejax_control_flow._scan_body import Body
@@ -114,10 +114,11 @@ def masked_rows(loop: Bounded, size: int, name: Any, dims: Sequence[int | None]
         return [going, counts, *new, *at, *ys]
 
     carry = body.in_avals[n_consts:]
-    flags = [cond.out_avals[0], count.update(shape=(size,)), *carry, *carry]
+    going_on = cond.out_avals[0]
+    flags = [going_on, carrying.along(count.update(shape=(size,)), going_on.varying), *carry, *carry]
     consts = [*cond.in_avals[:n_cond], *body.in_avals[:n_consts]]
-    program = stage(step, [*consts, *flags], body.name).jaxpr
-    going = stage(lambda active, *_: [active], flags, cond.name).jaxpr
+    program = stage_closed(step, [*consts, *flags], body.name)
+    going = stage_closed(lambda active, *_: [active], flags, cond.name)
     masked = Bounded(program, going, 0, len(consts), len(flags), loop.length)
     return masked, cond
 

@@ -34,6 +34,7 @@ from corejax_control_flow._scan_lowering import Loop, lower_scan
 from corejax_control_flow._scan_rules import (
     body_of,
     row_of,
+    settled,
     shorter,
     simplified,
     split_body,
@@ -109,7 +110,7 @@ class Scan:
     def widened(self, axes: Sequence[Any], *, jaxpr: Jaxpr, num_consts: int, num_carry: int, **params: Any
                 ) -> dict[str, Any]:
         """The step for operands that vary along these axes of a mesh."""
-        return {"jaxpr": _settled(Body(jaxpr, num_consts, num_carry), [*axes]).jaxpr}
+        return {"jaxpr": settled(Body(jaxpr, num_consts, num_carry), axes).jaxpr}
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:
@@ -168,7 +169,7 @@ scan_p: Any = define(Scan(), name="scan", module="corejax_control_flow.scanning"
 def run_scan(body: Body, operands: Sequence[Any], *, length: int, reverse: bool, unroll: int, hoisting: bool = False
              ) -> list[Any]:
     """Bind a scan, simplified; with `hoisting`, whatever depends only on constants is computed before the loop."""
-    body = _settled(body, [aval_of(x).varying for x in operands])
+    body = settled(body, [aval_of(x).varying for x in operands])
     if length == 0 or (length == 1 and not context.trace.is_staging):
         return _without_loop(body, operands, length)
     if hoisting:
@@ -190,22 +191,6 @@ def hoisted(body: Body, operands: Sequence[Any], length: int) -> tuple[Body, Seq
     with named_scope(EachTurn("each_turn")) if length > 1 else nullcontext():
         found = eval_jaxpr(parts[0], (), *consts)
     return Body(parts[1], body.num_consts + len(found), body.num_carry), [*consts, *found, *rest]
-
-
-def _settled(body: Body, given: list[Any]) -> Body:
-    """The body with carries that vary along the same axes of a mesh before and after each step.
-
-    `given` are the axes along which the operands vary.
-    """
-    if not any(given) and not carrying.varies(body.jaxpr):
-        return body
-    while True:
-        jaxpr = carrying.retyped(body.jaxpr, given)
-        consts, carry, xs = body.operands([v.aval.varying for v in jaxpr.invars])
-        out, ys = body.results([v.aval.varying for v in jaxpr.outvars])
-        given = [*consts, *[old | new for old, new in zip(carry, out, strict=True)], *xs]
-        if given == [v.aval.varying for v in jaxpr.invars]:
-            return body._replace(jaxpr=carrying.retyped(jaxpr, (), [*carry, *ys]))
 
 
 def _without_loop(body: Body, operands: Sequence[Any], length: int) -> list[Any]:

@@ -5,7 +5,7 @@ Other loops whose steps are like those of a scan are transformed by the same fun
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from corejax.core import (
@@ -16,6 +16,7 @@ from corejax.core import (
     Literal,
     ShapedArray,
     Var,
+    aval_of,
     instantiate,
     jvp_jaxpr,
     stage,
@@ -51,6 +52,28 @@ def row_of(aval: ShapedArray) -> ShapedArray:
 def stacked(aval: ShapedArray, length: int) -> ShapedArray:
     """The type of `length` values, stacked."""
     return aval.update(shape=(length, *aval.shape))
+
+
+def settled(body: Body, given: Sequence[Any], ends: frozenset[Any] = frozenset()) -> Body:
+    """The body with carries that vary along the same axes of a mesh before and after each step.
+
+    `given` are the axes along which the operands vary. Devices along `ends` take steps of their own number, so the
+    carry varies along these.
+    """
+    if not any(given) and not ends and not carrying.varies(body.jaxpr):
+        return body
+    while True:
+        jaxpr = carrying.retyped(body.jaxpr, given)
+        consts, carry, xs = body.operands([v.aval.varying for v in jaxpr.invars])
+        out, ys = body.results([v.aval.varying for v in jaxpr.outvars])
+        given = [*consts, *[old | new | ends for old, new in zip(carry, out, strict=True)], *xs]
+        if given == [v.aval.varying for v in jaxpr.invars]:
+            return body._replace(jaxpr=carrying.retyped(jaxpr, (), [*body.operands(given)[1], *ys]))
+
+
+def varying_of(values: Iterable[Any]) -> list[frozenset[Any]]:
+    """The axes of a mesh along which each of these varies."""
+    return [aval_of(x).varying for x in values]
 
 
 # Simplification

@@ -12,7 +12,7 @@ from typing import Any
 from corejax.core import Atom, Jaxpr, JaxprEqn, Var
 from corejax.plugin import carrying
 from corejax_control_flow._scan_body import Body
-from corejax_control_flow._scan_rules import body_of, stacked, with_body
+from corejax_control_flow._scan_rules import body_of, settled, stacked, varying_of, with_body
 
 Flags = carrying.Flags
 
@@ -25,9 +25,10 @@ def recompute_scan(eqn: JaxprEqn, unknown_in: Sequence[bool], saved_by: carrying
     def remake(part: Body, invars: Sequence[Atom], outvars: Sequence[Var]) -> JaxprEqn:
         if part is found.staged:  # what was saved are inputs, after its own
             invars = [*invars[n:], *invars[:n]]
-        return with_body(eqn, part, invars, outvars)
+        return with_body(eqn, settled(part, varying_of(invars[leading:]), ends), invars, outvars)
 
-    fresh = [stacked(aval, eqn.params["length"]) for aval in found.fresh_avals]
+    ends = frozenset[Any]().union(*varying_of(eqn.invars[:leading]))  # where devices take steps of their own number
+    fresh = [carrying.along(stacked(aval, eqn.params["length"]), ends) for aval in found.fresh_avals]
     return carrying.recompute(eqn, found, (*unknown_in[:leading], *unknown), remake, fresh)
 
 

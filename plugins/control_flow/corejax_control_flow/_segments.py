@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from corejax import lax
-from corejax.core import Jaxpr, ShapedArray, aval_of, stage
+from corejax.core import Jaxpr, ShapedArray, aval_of, stage_closed
 from corejax.plugin import carrying
 from corejax_control_flow._scan_body import Body
 from corejax_control_flow._scan_primitive import run_scan
@@ -102,4 +102,4 @@ def _checkpointed(jaxpr: Jaxpr) -> Jaxpr:
 
     def call(*operands: Any) -> list[Any]:
         return bind_checkpoint(program, operands, prevent_cse=False)
-    return stage(call, jaxpr.in_avals, "segments").jaxpr
+    return stage_closed(call, jaxpr.in_avals, "segments")

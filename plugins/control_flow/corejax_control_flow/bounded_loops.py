@@ -31,6 +31,7 @@ from corejax.core import (
     here,
     instantiate,
     stage,
+    stage_closed,
     to_dim,
     vmap_jaxpr,
 )
@@ -41,7 +42,7 @@ from corejax_control_flow._bounded_steps import Bounded, filled_rows, first_acti
 from corejax_control_flow._python_loops import Carried
 from corejax_control_flow._scan_body import Body
 from corejax_control_flow._scan_lowering import Loop as Lowered
-from corejax_control_flow._scan_rules import batched, forward, split_body, stacked
+from corejax_control_flow._scan_rules import batched, forward, settled as settled_body, split_body, stacked, varying_of
 from corejax_control_flow._scan_saving import saving_scan
 from corejax_control_flow._stepped_lowering import count_type, lower_bounded
 from corejax_control_flow._types import all_fit, all_match, text_of
@@ -112,8 +113,10 @@ class BoundedWhileLoop:
                       num_carry: int, length: int) -> list[ShapedArray]:
         loop = Bounded(jaxpr, cond_jaxpr, cond_nconsts, num_consts, num_carry, length)
         _check(loop, avals)
+        ends = cond_jaxpr.out_avals[0].varying  # where devices end at different steps
         carry, ys = loop.body.results(jaxpr.out_avals)
-        return [count_type(length), *carry, *[stacked(aval, length) for aval in ys]]
+        return [carrying.along(aval, ends) for aval in (
+            count_type(length), *carry, *[stacked(aval, length) for aval in ys])]
 
     @hookimpl
     def jvp(self, primals: Any, tangents: Any, **params: Any) -> Any:
@@ -159,7 +162,7 @@ class BoundedWhileLoop:
         if known_cond is None:
             return None, eqn, (True,) * len(eqn.outvars), []
         cond, reads = known_cond
-        fresh = [stacked(aval, loop.length) for aval in split.fresh_avals]
+        fresh = _rows(split.fresh_avals, loop.length, cond)
         shifted = {"operand": n, "result": 1, "fresh": 0}
 
         def remake(part: Body, invars: Any, outvars: Any) -> JaxprEqn:
@@ -196,7 +199,7 @@ class BoundedWhileLoop:
         return carrying.recompute(
             eqn, found._replace(unknown_out=(False, *found.unknown_out), saved=saved if counted else []),
             (*[not read for read in reads], *unknown), remake,
-            [stacked(aval, loop.length) for aval in found.fresh_avals])
+            _rows(found.fresh_avals, loop.length, cond))
 
     @hookimpl
     def dce(self, eqn: Any, used_out: Any) -> Any:
@@ -206,6 +209,10 @@ class BoundedWhileLoop:
     @hookimpl
     def effects(self, avals: Any, *, jaxpr: Jaxpr, cond_jaxpr: Jaxpr) -> frozenset[Any]:
         return jaxpr.effects | cond_jaxpr.effects
+
+    def widened(self, axes: Sequence[Any], **params: Any) -> dict[str, Any]:
+        """The programs for operands that vary along these axes of a mesh."""
+        return _settled(Bounded(**params), axes)._asdict()
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:
@@ -298,7 +305,8 @@ def _bind_nested(loop: Loop, operands: list[Any], most: int, sizes: tuple[int, .
     """The state after the last step, computed by as many nested loops as there are sizes."""
     nested = _nested(loop, most, sizes)
     n = len(operands) - len(loop.body.outvars)
-    counters = [np.zeros((), count_type(most).dtype)] if len(sizes) > 1 else []
+    count = carrying.varied(np.zeros((), count_type(most).dtype), loop.cond.out_avals[0].varying)
+    counters = [count] if len(sizes) > 1 else []
     return bind_bounded(nested, [*operands[:loop.cond_nconsts], *_shared(nested, operands[:n], loop), *counters,
                                  *operands[n:]])[1 + len(counters):]
 
@@ -314,7 +322,7 @@ def _nested(loop: Loop, most: int, sizes: tuple[int, ...]) -> Bounded:
     n_cond, n_body, n_carry = loop.cond_nconsts, loop.body_nconsts, len(loop.body.outvars)
     if len(sizes) == 1:
         return Bounded(loop.body.replace(), loop.cond, n_cond, n_body, n_carry, most)
-    count = count_type(most)
+    count = carrying.along(count_type(most), loop.cond.out_avals[0].varying)
     of_cond, carry = loop.cond.in_avals[:n_cond], loop.cond.in_avals[n_cond:]
     consts = [*of_cond, *loop.body.in_avals[:n_body]]
 
@@ -326,8 +334,8 @@ def _nested(loop: Loop, most: int, sizes: tuple[int, ...]) -> Bounded:
         done = lax.add(operands[n_body], np.ones((), count.dtype))
         return [done, *eval_jaxpr(loop.body, (), *operands[:n_body], *operands[n_body + 1:])]
 
-    bounded_cond = stage(cond, [*of_cond, count, *carry], loop.cond.name).jaxpr
-    body = stage(step, [*consts[n_cond:], count, *carry], loop.body.name).jaxpr
+    bounded_cond = stage_closed(cond, [*of_cond, count, *carry], loop.cond.name)
+    body = stage_closed(step, [*consts[n_cond:], count, *carry], loop.body.name)
     inner = Bounded(body, bounded_cond, n_cond, n_body, n_carry + 1, sizes[-1])
     for size in reversed(sizes[:-1]):
         inner = _over_segments(inner, [*consts, count, *carry], size)
@@ -342,7 +350,7 @@ def _over_segments(loop: Bounded, avals: Sequence[ShapedArray], length: int) -> 
     def within(*operands: Any) -> list[Any]:
         return bind_bounded(loop, [*operands[:loop.cond_nconsts], *operands[first:]])[1:]
 
-    segment = stage(within, avals, "segment").jaxpr
+    segment = stage_closed(within, avals, "segment")
 
     def step(*operands: Any) -> list[Any]:
         return bind_checkpoint(segment, operands, prevent_cse=False, policy=as_one)
@@ -351,15 +359,36 @@ def _over_segments(loop: Bounded, avals: Sequence[ShapedArray], length: int) -> 
         return [lax.broadcast(x, (1,)) for x in eval_jaxpr(loop.cond_jaxpr, (), *operands)]
 
     # a segment takes no steps where the condition doesn't hold, so it needs no mask under vmap
-    going = loop.cond_jaxpr if loop.idles else stage(cond, loop.cond_jaxpr.in_avals, loop.cond_jaxpr.name).jaxpr
-    return Bounded(stage(step, avals, "segments").jaxpr, going, loop.cond_nconsts, n_consts, loop.num_carry, length)
+    going = loop.cond_jaxpr if loop.idles else stage_closed(cond, loop.cond_jaxpr.in_avals, loop.cond_jaxpr.name)
+    return Bounded(stage_closed(step, avals, "segments"), going, loop.cond_nconsts, n_consts, loop.num_carry, length)
 
 
 # Binding
 
 def bind_bounded(loop: Bounded, operands: Sequence[Any]) -> list[Any]:
     """The number of steps, the carry after the last one, and what they write out."""
+    loop = _settled(loop, varying_of(operands))
     return bounded_while_loop.primitive.bind(*operands, **loop._asdict())  # type: ignore[no-any-return]
+
+
+def _settled(loop: Bounded, given: Sequence[Any]) -> Bounded:
+    """The loop for operands that vary along these axes of a mesh; its carry varies as much after a step as before."""
+    if not any(given) and not carrying.varies(loop.jaxpr, loop.cond_jaxpr):
+        return loop
+    for_cond, for_body, carry = loop.operands(given)
+    ends = frozenset[Any]()
+    while True:
+        body = settled_body(loop.body, [*for_body, *carry], ends)
+        grown = varying_of(body.jaxpr.invars[loop.num_consts:])
+        cond = carrying.retyped(loop.cond_jaxpr, [*for_cond, *grown])
+        if grown == carry and cond.outvars[0].aval.varying == ends:
+            return loop._replace(jaxpr=body.jaxpr, cond_jaxpr=cond)
+        carry, ends = grown, cond.outvars[0].aval.varying
+
+
+def _rows(avals: Sequence[ShapedArray], length: int, cond: Jaxpr) -> list[ShapedArray]:
+    """The types of values that are written out in each step: they vary where devices end at different steps."""
+    return [carrying.along(stacked(aval, length), cond.out_avals[0].varying) for aval in avals]
 
 
 def _with_loop(eqn: JaxprEqn, loop: Bounded, invars: Any, outvars: Any) -> JaxprEqn:
@@ -407,7 +436,7 @@ def _each_on_its_own(loop: Bounded, axis: Any, args: Sequence[Any], dims: Sequen
         first = first_active(active, size)
         consts = [x if d is None else filled_rows(active, x, first) for x, d in zip(consts, const_dims, strict=True)]
         states = [filled_rows(active, x, first) for x in carry]
-    counts = np.zeros(size, count_type(loop.length).dtype)
+    counts = carrying.varied(np.zeros(size, count_type(loop.length).dtype), aval_of(active).varying)
     outs = bind_bounded(masked, [*cond_consts, *consts, active, counts, *carry, *states])
     n = loop.num_carry
     return [outs[2], *outs[3:3 + n], *outs[3 + 2 * n:]], [*[0] * (1 + n), *[1] * len(outs[3 + 2 * n:])]

@@ -25,6 +25,7 @@ from corejax.core import (
     context,
     here,
     stage,
+    stage_closed,
 )
 from corejax.errors import CorejaxValueError
 from corejax.ir.surgery import select_outputs
@@ -36,10 +37,12 @@ from corejax_control_flow._scan_lowering import Loop, lower_scan
 from corejax_control_flow._scan_primitive import hoisted, run_scan, scan_p
 from corejax_control_flow._scan_rules import (
     body_of,
+    settled,
     shorter,
     simplified,
     split_body,
     stacked,
+    varying_of,
     with_body,
 )
 from corejax_control_flow._scan_saving import recompute_scan
@@ -142,6 +145,11 @@ class CheckpointedScan:
     def effects(self, avals: Any, *, jaxpr: Jaxpr) -> frozenset[Any]:
         return jaxpr.effects
 
+    def widened(self, axes: Sequence[Any], *, jaxpr: Jaxpr, num_consts: int, num_carry: int, **params: Any
+                ) -> dict[str, Any]:
+        """The step for operands that vary along these axes of a mesh."""
+        return {"jaxpr": settled(Body(jaxpr, num_consts, num_carry), axes).jaxpr}
+
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:
         w, c, xs = rng.standard_normal(2), rng.standard_normal(2), rng.standard_normal((5, 2))
@@ -173,6 +181,7 @@ checkpointed_scan: Any = define(CheckpointedScan())
 def run_checkpointed(body: Body, operands: Sequence[Any], *, length: int, reverse: bool, unroll: int, every: int
                      ) -> list[Any]:
     """Bind a checkpointed scan, simplified."""
+    body = settled(body, varying_of(operands))
     if length == 0 or (length == 1 and not context.trace.is_staging):  # run_scan makes no loop of these
         return run_scan(body, operands, length=length, reverse=reverse, unroll=unroll)
     smaller = simplified(body)
@@ -212,7 +221,7 @@ class _FirstRun:
                 _, carry, _ = body.operands(operands)
                 outs, ys = body.results(run_scan(body, operands, length=size, reverse=segments.reverse, unroll=unroll))
                 return [*outs, *ys, *[roles.expand(x, 1, 0) for x in carry]]
-            return Body(stage(segment, avals_of(body, size), "segment").jaxpr, len(consts), len(carry))
+            return Body(stage_closed(segment, avals_of(body, size), "segment"), len(consts), len(carry))
 
         carry, ys = run_segments(segments, program, consts, carry, [], xs, keeps=True)
         n = len(ys) - len(carry)

@@ -23,6 +23,7 @@ from corejax.core import (
     eval_jaxpr,
     here,
     stage,
+    stage_closed,
     to_dim,
     vmap_jaxpr,
 )
@@ -35,10 +36,12 @@ from corejax_control_flow._scan_checks import check_scan
 from corejax_control_flow._scan_lowering import Loop
 from corejax_control_flow._scan_rules import (
     body_of,
+    settled,
     shorter,
     simplified,
     split_body,
     stacked,
+    varying_of,
     with_body,
 )
 from corejax_control_flow._scan_saving import recompute_scan
@@ -79,7 +82,8 @@ class CountedScan:
             raise CorejaxTypeError("counted_scan: the number of steps has the wrong type", primitive=self.name,
                                    got=text_of([count]), wanted=text_of([count_type(length)]), where=here())
         carry, ys = body.results(jaxpr.out_avals)
-        return [*carry, *[stacked(aval, length) for aval in ys]]
+        outs = [*carry, *[stacked(aval, length) for aval in ys]]
+        return [carrying.along(aval, count.varying) for aval in outs]
 
     @hookimpl
     def jvp(self, primals: Any, tangents: Any, *, jaxpr: Jaxpr, num_consts: int, num_carry: int, **params: Any) -> Any:
@@ -130,11 +134,12 @@ class CountedScan:
         if unknown_in[0]:
             return None, eqn, (True,) * len(eqn.outvars), []
         split = split_body(body_of(eqn), tuple(unknown_in[1:]))
-        fresh = [stacked(aval, eqn.params["length"]) for aval in split.fresh_avals]
+        fresh = [carrying.along(stacked(aval, eqn.params["length"]), eqn.invars[0].aval.varying)
+                 for aval in split.fresh_avals]
         return carrying.divide(eqn, split._replace(
             known_operands=[0, *[i + 1 for i in split.known_operands]],
             residuals=[("operand", 0), *[_after_count(place) for place in split.residuals]]),
-            partial(with_body, eqn), fresh)
+            partial(_with_steps, eqn), fresh)
 
     @hookimpl
     def recompute(self, eqn: Any, unknown_in: Any, saved_by: carrying.Policy) -> Any:
@@ -152,6 +157,11 @@ class CountedScan:
     @hookimpl
     def effects(self, avals: Any, *, jaxpr: Jaxpr) -> frozenset[Any]:
         return jaxpr.effects
+
+    def widened(self, axes: Sequence[Any], *, jaxpr: Jaxpr, num_consts: int, num_carry: int, **params: Any
+                ) -> dict[str, Any]:
+        """The step for operands that vary along these axes of a mesh."""
+        return {"jaxpr": settled(Body(jaxpr, num_consts, num_carry), axes[1:], axes[0]).jaxpr}
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:
@@ -188,6 +198,7 @@ def run_counted(body: Body, count: Any, operands: Sequence[Any], *, length: int,
 
     What depends only on constants stays in the steps: without any step, its derivative may be infinite.
     """
+    body = settled(body, varying_of(operands), aval_of(count).varying)
     smaller = simplified(body)
     if smaller is None or aval_of(count).shape and "repeat" in [where for where, _ in smaller.results]:
         return _bind(body, count, operands, length, reverse)
@@ -216,8 +227,14 @@ def _bind(body: Body, count: Any, operands: Sequence[Any], length: int, reverse:
         num_carry=body.num_carry)
 
 
+def _with_steps(eqn: JaxprEqn, body: Body, invars: Sequence[Atom], outvars: Sequence[Var]) -> JaxprEqn:
+    """The same loop with another body, whose inputs vary where devices take different numbers of steps."""
+    return with_body(eqn, settled(body, varying_of(invars[1:]), invars[0].aval.varying), invars, outvars)
+
+
 def counted_eqn(eqn: JaxprEqn, body: Body, invars: Sequence[Atom], outvars: Sequence[Var], length: int) -> JaxprEqn:
     """An equation of a counted scan in place of another one; `invars` are the number of steps, then operands."""
+    body = settled(body, varying_of(invars[1:]), invars[0].aval.varying)
     return eqn.replace(primitive=counted_scan.primitive, invars=invars, outvars=outvars, effects=body.jaxpr.effects,
                        params={"jaxpr": body.jaxpr, "length": length, "reverse": False, "num_consts": body.num_consts,
                                "num_carry": body.num_carry})
@@ -263,5 +280,6 @@ def _masked(body: Body, size: int, name: Any, dims: Sequence[int | None], count:
         old = [*carry, *[roles.zeros(aval_of(y)) for y in outs[n_carry:]]]
         return [where_active(active, new, x) for new, x in zip(outs, old, strict=True)]
 
-    program = stage(step, [count.update(shape=(size,)), *spare, *fixed, *carried, count, *slices], mapped.name).jaxpr
+    avals = [count.update(shape=(size,)), *spare, *fixed, *carried, count, *slices]
+    program = stage_closed(step, avals, mapped.name)
     return Body(program, 1 + len(spare) + n_consts, n_carry), [0] * (len(mapped.outvars) - n_carry)

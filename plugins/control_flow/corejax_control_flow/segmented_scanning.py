@@ -21,13 +21,14 @@ from corejax.core import (
     here,
     instantiate,
     stage,
+    stage_closed,
 )
 from corejax.errors import CorejaxValueError
 from corejax.plugin import Sample, carrying, define, hookimpl, roles
 from corejax_control_flow._scan_body import Body
 from corejax_control_flow._scan_checks import check_scan
 from corejax_control_flow._scan_primitive import run_scan
-from corejax_control_flow._scan_rules import backward, split_body, stacked
+from corejax_control_flow._scan_rules import backward, settled, split_body, stacked
 from corejax_control_flow._segments import Segments, avals_of, run_segments
 
 __all__ = ["segmented_scan"]
@@ -115,6 +116,11 @@ class SegmentedScan:
         back = [ct if type(x) is Linear else None for ct, x in zip(back, args, strict=True)]
         return back
 
+    def widened(self, axes: Sequence[Any], *, jaxpr: Jaxpr, num_consts: int, num_carry: int, **params: Any
+                ) -> dict[str, Any]:
+        """The step for operands that vary along these axes of a mesh."""
+        return {"jaxpr": settled(Body(jaxpr, num_consts, num_carry), axes).jaxpr}
+
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:
         w, c, xs = rng.standard_normal(2), rng.standard_normal(2), rng.standard_normal((5, 2))
@@ -157,7 +163,7 @@ def _tangents(body: Body, unknown: Flags, size: int, reverse: bool, unroll: int)
         env = dict(zip(order, operands, strict=True))
         return run_scan(split.staged, _staged_operands(split, env, size, reverse, unroll), length=size,
                         reverse=reverse, unroll=unroll)
-    return Body(stage(segment, [avals[i] for i in order], "segment").jaxpr, len(consts), len(dots))
+    return Body(stage_closed(segment, [avals[i] for i in order], "segment"), len(consts), len(dots))
 
 
 def _staged_operands(split: carrying.Split[Body], env: dict[int, Any], size: int, reverse: bool, unroll: int
@@ -222,4 +228,4 @@ def _cotangents(body: Body, unknown: Flags, nonzero: Flags, size: int, reverse: 
 
     in_avals = [*[avals[i] for i in consts], *cts, *[avals[i] for i in (*carry, *xs)],
                 *[stacked(aval, size) for aval in rows[:n_rows]]]
-    return Body(stage(segment, in_avals, "segment").jaxpr, len(consts), len(cts))
+    return Body(stage_closed(segment, in_avals, "segment"), len(consts), len(cts))

@@ -14,6 +14,7 @@ from corejax import lax
 from corejax.errors import CorejaxError, CorejaxNotImplementedError
 
 W, X = np.array([0.7, -0.4, 0.9]), np.array([1.3, 0.2, -0.8])
+ROWS = np.array([[1.0], [-0.5], [0.3]])
 CHECKPOINTS = pytest.mark.parametrize(
     "max_steps, checkpoints", [(12, None), (12, 7), (12, 100), (300, None), (300, 17)])
 
@@ -142,6 +143,37 @@ def test_no_step_is_evaluated_where_a_row_has_ended(checkpoints):
     inner = cj.grad(lambda w: (cj.vmap(lambda x, end: cj.grad(lambda x: loop(x, end, w) ** 2)(x))(rows, ends)).sum())
     same(inner(0.3), cj.grad(lambda w: sum(2.0 * written_out(x, end, w) for x, end in zip(
         rows, ends, strict=True)))(0.3))
+
+
+@pytest.mark.parametrize("max_steps", [5, 40])
+def test_rows_that_end_on_their_own_within_and_around_other_rows(max_steps):
+    ns = np.array([2, 0, 3])
+
+    def inner(x, n, scale):  # rows of a constant number of steps, and of as many as the loop around has taken
+        rows = cj.vmap(lambda n: powers(x, W * scale, n, max_steps))(ns + n)
+        return rows.sum(0) + powers(x, W, n, max_steps)
+
+    def outer(x, n):
+        return lax.bounded_while_loop(lambda s: s[0] < n, lambda s: (s[0] + 1, lax.tanh(inner(s[1], s[0], s[1][0]))),
+                                      (0, x), max_steps=max_steps)[1]
+
+    def written_out(x, n):
+        for i in range(n):
+            rows = [unrolled(x, W * x[0], k + i) for k in ns.tolist()]
+            x = lax.tanh(rows[0] + rows[1] + rows[2] + unrolled(x, W, i))
+        return x
+
+    def total(x):
+        return cj.vmap(outer)(x * ROWS, ns).sum()
+
+    def plain(x):
+        return sum(written_out(x * row, n).sum() for row, n in zip(ROWS, ns.tolist(), strict=True))
+
+    for way in (lambda f: f, cj.grad, lambda f: cj.jit(cj.hessian(f))):
+        same(way(total)(X), way(plain)(X), 1e-10)
+    slopes = cj.vmap(cj.grad(lambda x, n: outer(x, n).sum()))(X * ROWS, ns)
+    same(slopes, np.stack([cj.grad(lambda x, n=n: written_out(x, n).sum())(X * row)
+                           for row, n in zip(ROWS, ns.tolist(), strict=True)]))
 
 
 def test_a_loop_of_no_steps_has_derivatives_where_its_steps_are_singular():
