@@ -51,6 +51,14 @@ MUTANTS = (
          "invars=[*found.staged.invars]"),
         ("recompute", "missing case", "return found, found.unknown_out[:body.num_carry]", "return found, carry"),
     )),
+    *mutants_of("bounded_while_loop", "corejax_control_flow.bounded_loops", "BoundedWhileLoop.recompute", (
+        ("recompute", "off by one", "(where, i + (where == \"result\"))", "(where, i)"),
+        ("recompute", "order", "[count, *own, *rows]", "[count, *rows, *own]"),
+        ("recompute", "missing case", "if known_cond is None:", "if False:"),
+    )),
+    *mutants_of("counted_scan", "corejax_control_flow.counted_scanning", "CountedScan.recompute", (
+        ("recompute", "missing case", "if unknown_in[0]:", "if all(unknown_in):"),
+    )),
     *mutants_of("scan", SCAN, "Scan", (
         ("abstract_eval", "shape", "stacked(aval, length) for aval in ys]]", "aval for aval in ys]]"),
         ("abstract_eval", "refusal", "_check(body, avals, length, unroll)", "pass"),
