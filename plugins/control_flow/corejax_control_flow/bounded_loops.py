@@ -47,7 +47,7 @@ from corejax_control_flow._scan_saving import saving_scan
 from corejax_control_flow._stepped_lowering import count_type, lower_bounded
 from corejax_control_flow._types import all_fit, all_match, text_of
 from corejax_control_flow._while_rules import Loop, settled
-from corejax_control_flow.checkpointing import as_one, bind_checkpoint
+from corejax_control_flow.checkpointing import bind_checkpoint
 from corejax_control_flow.counted_scanning import counted_eqn
 from corejax_control_flow.looping import bind_simplified, check_condition, check_functions, staged_loop
 from corejax_control_flow.scanning import Carry
@@ -353,7 +353,7 @@ def _over_segments(loop: Bounded, avals: Sequence[ShapedArray], length: int) -> 
     segment = stage_closed(within, avals, "segment")
 
     def step(*operands: Any) -> list[Any]:
-        return bind_checkpoint(segment, operands, prevent_cse=False, policy=as_one)
+        return bind_checkpoint(segment, operands, prevent_cse=False, as_one=True)
 
     def cond(*operands: Any) -> list[Any]:
         return [lax.broadcast(x, (1,)) for x in eval_jaxpr(loop.cond_jaxpr, (), *operands)]

@@ -42,11 +42,14 @@ Policy = carrying.Policy
 
 
 class CheckpointCall:
-    """`checkpoint_call(*operands, jaxpr=..., prevent_cse=True, differentiated=False, policy=None)`: call, recomputed.
+    """`checkpoint_call(*operands, jaxpr=..., prevent_cse=True, differentiated=False, policy=None, as_one=False)`.
+
+    A call of which reverse mode computes everything again.
 
     The jaxpr has no constvars. `differentiated` marks a call that computes values a second time; `prevent_cse`, a flag
     or one for each operand, keeps the compiler from noticing that they were computed before. A `policy` says what is
-    saved; without one, nothing is.
+    saved; without one, nothing is. In another checkpointed program, its policy is asked about each operation within, or
+    with `as_one` about the call.
 
     >>> staged = stage(lambda x: [x + 1.0], [ShapedArray((), "float64")])
     >>> checkpoint_call(np.float64(2.0), jaxpr=staged.jaxpr)
@@ -69,7 +72,7 @@ class CheckpointCall:
 
     @hookimpl
     def abstract_eval(self, avals: Any, *, jaxpr: Jaxpr, prevent_cse: bool | Flags = True, differentiated: bool = False,
-                      policy: Policy | None = None) -> list[ShapedArray]:
+                      policy: Policy | None = None, as_one: bool = False) -> list[ShapedArray]:
         carrying.check_operands("checkpoint_call", jaxpr, avals)
         if type(prevent_cse) is tuple and len(prevent_cse) != len(avals):
             raise CorejaxTypeError("checkpoint_call: prevent_cse must have one flag for each operand", where=here(),
@@ -116,7 +119,7 @@ class CheckpointCall:
                      "move the effects out of the checkpointed function", primitive="checkpoint_call",
                      hook="partial_eval", wanted="a function without effects")
         policy = eqn.params["policy"]
-        split = _whole_again(jaxpr, tuple(unknown_in)) if policy is None or policy is as_one else _but_saved(
+        split = _whole_again(jaxpr, tuple(unknown_in)) if policy is None else _but_saved(
             jaxpr, tuple(unknown_in), policy)
         flags = eqn.params["prevent_cse"]
         if type(flags) is tuple:
@@ -133,7 +136,7 @@ class CheckpointCall:
     @hookimpl
     def recompute(self, eqn: JaxprEqn, unknown_in: Any, saved_by: Policy) -> Any:
         """The call in another one's program, whose policy decides."""
-        if eqn.params["policy"] is as_one:
+        if eqn.params["as_one"]:
             return None
         saving = carrying.split_saving(eqn.params["jaxpr"], unknown_in, saved_by)
         flags = eqn.params["prevent_cse"]
@@ -164,22 +167,23 @@ class CheckpointCall:
         return {"jaxpr": carrying.retyped(jaxpr, axes)}
 
     @hookimpl
-    def pretty(self, *, jaxpr: Jaxpr, prevent_cse: bool | Flags, differentiated: bool, policy: Policy | None
-               ) -> Mapping[str, Any]:
-        shown = {"jaxpr": jaxpr, "prevent_cse": prevent_cse, "differentiated": differentiated}
-        return shown if policy is None else {**shown, "policy": policy}
+    def pretty(self, *, jaxpr: Jaxpr, prevent_cse: bool | Flags, differentiated: bool, policy: Policy | None,
+               as_one: bool) -> Mapping[str, Any]:
+        shown = {"jaxpr": jaxpr, "prevent_cse": prevent_cse, "differentiated": differentiated, "policy": policy,
+                 "as_one": as_one}
+        return {name: value for name, value in shown.items() if name not in ("policy", "as_one") or value}
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:
         def params(fun: Any, *args: Any) -> dict[str, Any]:
             return {"jaxpr": stage(fun, [aval_of(x) for x in args], "f").jaxpr, "prevent_cse": True,
-                    "differentiated": False, "policy": None}
+                    "differentiated": False, "policy": None, "as_one": False}
 
         x, y, count = rng.standard_normal(3), rng.standard_normal(3), np.arange(3, dtype=np.int32)
         one = params(lambda x: [lax.sin(lax.sin(x))], x)
         yield Sample([x], one)
         yield Sample([x], {**one, "differentiated": True})
-        yield Sample([x], {**one, "differentiated": True, "prevent_cse": False})
+        yield Sample([x], {**one, "differentiated": True, "prevent_cse": False, "as_one": True})
         yield Sample([x, y], params(lambda x, y: [lax.mul(x, lax.sin(y)), x, lax.mul(2.0, y)], x, y))
         yield Sample([x, count], params(lambda x, count: [lax.mul(x, x), lax.add(count, count)], x, count))
         nested = params(lambda x, y: [
@@ -193,11 +197,6 @@ class CheckpointCall:
 
 
 checkpoint_call: Any = define(CheckpointCall())
-
-
-def as_one(*_: Any, **__: Any) -> bool:
-    """The policy of a call of which nothing within is saved: a policy around it is asked about the call as a whole."""
-    return False
 
 
 def call_checkpointed(fun: Callable[..., Any], args: tuple[Any, ...], prevent_cse: bool | Flags = True,
@@ -215,10 +214,10 @@ def call_checkpointed(fun: Callable[..., Any], args: tuple[Any, ...], prevent_cs
 
 
 def bind_checkpoint(jaxpr: Jaxpr, args: Sequence[Any], *, prevent_cse: bool | Flags = True,
-                    differentiated: bool = False, policy: Policy | None = None) -> list[Any]:
+                    differentiated: bool = False, policy: Policy | None = None, as_one: bool = False) -> list[Any]:
     """The results of a program, computed again in reverse mode."""
     return checkpoint_call.primitive.bind(  # type: ignore[no-any-return]
-        *args, jaxpr=jaxpr, prevent_cse=prevent_cse, differentiated=differentiated, policy=policy)
+        *args, jaxpr=jaxpr, prevent_cse=prevent_cse, differentiated=differentiated, policy=policy, as_one=as_one)
 
 
 def _saves_sines(primitive: Any, *avals: ShapedArray, **params: Any) -> bool:

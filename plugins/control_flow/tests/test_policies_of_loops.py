@@ -12,7 +12,7 @@ import corejax as cj
 from corejax import lax
 from corejax.ad_checkpoint import checkpoint_name
 from corejax.core import subjaxprs
-from corejax.ir import typecheck
+from corejax.ir import parse_jaxpr, typecheck
 
 POLICIES = cj.checkpoint_policies
 X, W = np.linspace(-1.0, 1.5, 4), np.linspace(-0.5, 0.5, 16).reshape(4, 4)
@@ -164,6 +164,14 @@ def test_a_policy_is_asked_about_steps_where_the_loop_keeps_every_state(checkpoi
     cj.grad(cj.checkpoint(partial(bounded, max_steps=100, checkpoints=checkpoints), policy=policy))(X, W)
     assert ("sin" in seen) is asked
     assert ("checkpoint_call" in seen) is not asked
+
+
+def test_segments_print_and_parse_back_as_calls_that_are_asked_about_as_one():
+    loop = cj.make_jaxpr(partial(bounded, max_steps=100))(X, W)
+    assert 1 == str(loop).count("as_one=True")
+    assert str(loop) == str(parse_jaxpr(str(loop)))
+    (call,) = [eqn for eqn in loop.jaxpr.eqns[0].params["jaxpr"].eqns if eqn.primitive.name == "checkpoint_call"]
+    assert call.params["as_one"]
 
 
 def test_no_policy_takes_more_memory_than_a_generous_bound_does():
