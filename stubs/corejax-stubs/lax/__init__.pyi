@@ -375,12 +375,15 @@ def ceil(x: ArrayLike) -> Array:
     [2.0, -1.0]
     """
 
-def checkpoint_call(*operands: ArrayLike, jaxpr: Jaxpr, prevent_cse: bool | Flags = True, differentiated: bool = False, policy: Policy | None = None) -> list[Array]:
-    """`checkpoint_call(*operands, jaxpr=..., prevent_cse=True, differentiated=False, policy=None)`: call, recomputed.
+def checkpoint_call(*operands: ArrayLike, jaxpr: Jaxpr, prevent_cse: bool | Flags = True, differentiated: bool = False, policy: Policy | None = None, as_one: bool = False) -> list[Array]:
+    """`checkpoint_call(*operands, jaxpr=..., prevent_cse=True, differentiated=False, policy=None, as_one=False)`.
+
+    A call of which reverse mode computes everything again.
 
     The jaxpr has no constvars. `differentiated` marks a call that computes values a second time; `prevent_cse`, a flag
     or one for each operand, keeps the compiler from noticing that they were computed before. A `policy` says what is
-    saved; without one, nothing is.
+    saved; without one, nothing is. In another checkpointed program, its policy is asked about each operation within, or
+    with `as_one` about the call.
 
     >>> staged = stage(lambda x: [x + 1.0], [ShapedArray((), "float64")])
     >>> checkpoint_call(np.float64(2.0), jaxpr=staged.jaxpr)
@@ -1916,14 +1919,14 @@ def scaled_dot(lhs: ArrayLike, rhs: ArrayLike, *, lhs_scale: ArrayLike | None = 
     """
 
 def scan(f: Callable[[Any, Any], tuple[Carry, Stacked]], init: Any, xs: Any = None, length: int | None = None, reverse: bool = False, unroll: int | bool = 1, _split_transpose: bool = False, *, checkpoint_every: int | None = None) -> tuple[Carry, Stacked]:
-    """`scan(f, init, xs=None, length=None, reverse=False, unroll=1, *, checkpoint_every=None)`: a loop over `xs`.
+    """Call `f` with each slice of `xs`, one after the other, and with what it carries from one call to the next.
 
     `f(carry, x)` returns `(carry, y)`; `carry` starts as `init` and keeps its type, `x` is one slice of `xs` along the
-    leading axis. Returns
-    the last carry and the `y`s, stacked. All of them are pytrees of arrays. Without inputs, `xs` is None and `length`
-    says how many steps there are; `reverse` starts at the end; `unroll` steps are compiled into each round of the loop
-    (True: all of them). With `checkpoint_every`, reverse mode keeps the carry of every so many steps only, and computes
-    the steps between them again: the gradient is the same. `_split_transpose` is there for JAX's sake, without effect.
+    leading axis. Returns the last carry and the `y`s, stacked. All of them are pytrees of arrays. Without inputs, `xs`
+    is None and `length` says how many steps there are; `reverse` starts at the end; `unroll` steps are compiled into
+    each round of the loop (True: all of them). With `checkpoint_every`, reverse mode keeps the carry of every so many
+    steps only, and computes the steps between them again: the gradient is the same. `_split_transpose` is there for
+    JAX's sake, without effect.
 
     >>> total, sums = lax.scan(lambda total, x: (total + x, total), 0, lax.iota("int64", 5))
     >>> int(total), sums.tolist()
