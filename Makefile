@@ -2,6 +2,10 @@
 # A stamp file remembers that an environment is up to date with the pyproject files.
 
 PYTHON ?= python3
+
+# Hundreds of new processes import corejax, and each worker the tests: compiling what they import takes half of that.
+unexport PYTHONDONTWRITEBYTECODE
+
 PACKS := plugins/lax_basic plugins/reductions plugins/control_flow plugins/special plugins/sorting plugins/collectives \
          plugins/windows plugins/linear_algebra plugins/fft plugins/numpy plugins/random plugins/nn
 # Tools for authors of packs, which bring no primitives.
@@ -21,7 +25,8 @@ CODE :=
 TEST_ENV = XLA_FLAGS="--xla_cpu_multi_thread_eigen=false $(CODE)" OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 EIGHT := COREJAX_NUM_CPU_DEVICES=8 JAX_NUM_CPU_DEVICES=8
 WORKERS ?= 2
-PYTEST = -m pytest -n $(WORKERS) -q
+# Each worker takes whole files, which share programs and what they build, until one of them has nothing left to do.
+PYTEST = -m pytest -n $(WORKERS) --dist worksteal -q
 
 .PHONY: demo test test-quick quick-suite kernel-tests other-tests pack-tests device-tests test-matrix test-all mutants strength lint parity parity-all \
         bench bench-against entry-points stubs reference clean

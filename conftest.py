@@ -82,9 +82,15 @@ def pytest_testnodedown(node: Any) -> None:
     left_out.take_over(node.config, getattr(node, "workeroutput", {}))
 
 
+#: Those that share a wheel or an environment, which one worker builds: the first has what comes first, to its end.
+COSTLY = ("test_wheels.py", "test_plugin_faults.py", "test_native_pack.py", "test_rational_pack.py",
+          "test_outside_packs.py", "test_scaffold.py")
+
+
 @pytest.hookimpl(tryfirst=True)  # before `-m` leaves tests out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     leave_samples(items)
+    items.sort(key=lambda item: item.path.name not in COSTLY)
 
 
 _files: list[Path] = []
@@ -97,18 +103,3 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         _files[:] = [item.path]
         gc.collect()
         gc.freeze()
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: Any, log: Any) -> Any:
-    """Each test goes to the next free worker, but those that share something costly to the same one, and first."""
-    from xdist.scheduler import LoadScopeScheduling
-
-    class ByEnvironment(LoadScopeScheduling):  # type: ignore[misc]
-        def _split_scope(self, nodeid: str) -> str:
-            file = nodeid.partition("::")[0]
-            costly = ("test_wheels.py", "test_plugin_faults.py", "test_native_pack.py", "test_rational_pack.py",
-                      "test_outside_packs.py", "test_scaffold.py")
-            return file if file.endswith(costly) else nodeid
-
-    return ByEnvironment(config, log)
