@@ -42,7 +42,10 @@ ifdef PACK
 test: .venv/stamp
 	$(PACK_SUITES) -m "$(WHICH)" --also-dependents --rules $(PACK)
 else
-test: lint kernel-tests other-tests pack-tests device-tests
+# One core checks types while the other begins with the tests.
+test: .venv/stamp
+	$(MAKE) --no-print-directory lint & \
+	$(MAKE) --no-print-directory quick-suite WHICH="$(WHICH)" && { wait $$! || { echo "make lint failed: see above"; false; }; }
 endif
 
 # Without the tests that build wheels and environments, too.
@@ -146,14 +149,20 @@ stubs: .venv/stamp
 reference: .venv/stamp
 	COREJAX_PACKS=$(STANDARD) .venv/bin/python tools/reference.py
 
+# What builds 17 distributions is installed once and not in an environment for each.
 .venv/stamp: $(PROJECTS)
 	$(PYTHON) -m venv .venv
-	.venv/bin/python -m pip install -q -e ".[test]" $(EDITABLE)
+	.venv/bin/python -m pip install -q hatchling editables
+	.venv/bin/python -m pip install -q --no-build-isolation -e ".[test]" $(EDITABLE)
 	touch $@
 
-.venv-parity/stamp: $(PROJECTS)
+# jax, and what it needs that isn't there already: all else is seen where the product's environment has it.
+PACKAGES = bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
+
+.venv-parity/stamp: .venv/stamp
 	$(PYTHON) -m venv .venv-parity
-	.venv-parity/bin/python -m pip install -q -e ".[test,parity]" $(EDITABLE)
+	echo "import site; site.addsitedir('$$(.venv/$(PACKAGES))')" > "$$(.venv-parity/$(PACKAGES))/product.pth"
+	.venv-parity/bin/python -m pip install -q --no-build-isolation -e ".[parity]"
 	touch $@
 
 # torch is a rival where it can be had; the report says so when it is missing.
