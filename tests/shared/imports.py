@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,23 +46,39 @@ def tree(path: Path) -> ast.Module:
 
 def imports(path: Path, known: Mapping[str, Path]) -> Iterator[Import]:
     """Every import statement of a file; `from a import b` is `a.b` where that is a known module."""
-    yield from _imports(tree(path), known, in_function=False, for_types_only=False)
+    for found, name in _written(path):
+        if not found.late:
+            full = f"{found.module}.{name}"
+            yield replace(found, module=full) if name and full in known else found
+        elif found.module in known:
+            yield found
 
 
-def _imports(node: ast.AST, known: Mapping[str, Path], in_function: bool, for_types_only: bool) -> Iterator[Import]:
+@cache
+def _written(path: Path) -> list[tuple[Import, str]]:
+    """What a file imports, with the name that is imported from it; several tests ask for it."""
+    return [*_imports(tree(path), in_function=False, for_types_only=False)]
+
+
+def _imports(node: ast.AST, in_function: bool, for_types_only: bool) -> Iterator[tuple[Import, str]]:
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Import):
-            yield from (Import(alias.name, child.lineno, in_function, for_types_only) for alias in child.names)
+            yield from ((Import(alias.name, child.lineno, in_function, for_types_only), "") for alias in child.names)
         elif isinstance(child, ast.ImportFrom):
             assert child.level == 0, "imports are absolute"
-            for alias in child.names:
-                full = f"{child.module}.{alias.name}"
-                yield Import(full if full in known else str(child.module), child.lineno, in_function, for_types_only)
+            found = Import(str(child.module), child.lineno, in_function, for_types_only)
+            yield from ((found, alias.name) for alias in child.names)
         else:
-            if isinstance(child, ast.Call) and ast.unparse(child.func) in BY_NAME and child.args:
+            if isinstance(child, ast.Call) and child.args and _called(child.func) in BY_NAME:
                 name = child.args[0]
-                if isinstance(name, ast.Constant) and isinstance(name.value, str) and name.value in known:
-                    yield Import(name.value, child.lineno, in_function, for_types_only, late=True)
+                if isinstance(name, ast.Constant) and isinstance(name.value, str):
+                    yield Import(name.value, child.lineno, in_function, for_types_only, late=True), ""
             yield from _imports(
-                child, known, in_function or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda),
+                child, in_function or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda),
                 for_types_only or (isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)))
+
+
+def _called(function: ast.expr) -> str:
+    if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
+        return f"{function.value.id}.{function.attr}"
+    return function.id if isinstance(function, ast.Name) else ""
