@@ -416,7 +416,7 @@ def test_no_computation_imports_jax() -> None:
 def test_make_parity_selects_every_test_that_needs_jax() -> None:
     needing = []
     for path in sorted([*(ROOT / "tests").rglob("test_*.py"), *(ROOT / "plugins").rglob("test_*.py")]):
-        for node in tree(path).body:
+        for node in tree(path).body if 'importorskip("jax' in path.read_text(encoding="utf-8") else ():
             if "importorskip('jax" in ast.unparse(node):
                 needing.append(f"{path.stem}::{getattr(node, 'name', '')}")
     assert len(needing) > 5

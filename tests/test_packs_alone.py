@@ -15,7 +15,7 @@ from exhaustive import exhaustive_unless
 from imports import ROOT
 from pack_suites import PACKS, command, dependents, needed
 
-#: What `make test` takes: one that needs another and is soon tested. The others run there with the other packs out of use.
+#: What `make test` takes: one that needs others and is soon tested. The rest run there with other packs out of use.
 TAKEN = "fft"
 
 
