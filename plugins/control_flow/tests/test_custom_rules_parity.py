@@ -55,7 +55,7 @@ def is_any(name: str, patterns: tuple[str, ...]) -> bool:
     return any([fnmatch(name, pattern) for pattern in patterns])
 
 
-@pytest.mark.sample(200)
+@pytest.mark.sample(100)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_same_program_does_the_same_as_with_jax(name):
     (ours, result), (theirs, wanted) = attempt(cj, PROGRAMS[name]), attempt(jax, PROGRAMS[name])

@@ -43,6 +43,7 @@ def draw(seed, dtype):
 CALLS = [pytest.param(seed, marks=() if seed < 4 else pytest.mark.exhaustive) for seed in range(200)]
 
 
+@pytest.mark.sample(2 * len(ELEMENTWISE))
 @pytest.mark.parametrize("seed", CALLS)
 @pytest.mark.parametrize("name", ELEMENTWISE)
 def test_parity_values_and_slopes(name, seed):
@@ -101,6 +102,7 @@ def test_parity_of_what_has_options():
         assert_allclose(nn.standardize(x, **options), jax.nn.standardize(x, **options), rtol=1e-12)
 
 
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
 @pytest.mark.parametrize("shape", [(5, 7), (7, 5), (3, 4, 2)])
 @pytest.mark.parametrize("name", MAKERS)

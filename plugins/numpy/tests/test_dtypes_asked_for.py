@@ -41,6 +41,7 @@ def _check(call: Call, wanted: Any, x: np.ndarray) -> None:
             np.testing.assert_allclose(np.asarray(found).astype(complex), wanted.astype(complex), rtol=tolerance)
 
 
+@pytest.mark.sample(40)
 @pytest.mark.parametrize("own", NUMBERS)
 @pytest.mark.parametrize("name", TOTALS)
 def test_totals_in_a_dtype_are_numpys(name: str, own: str) -> None:
@@ -76,6 +77,7 @@ def test_imaginary_parts_that_a_dtype_loses_are_warned_of_once(name: str) -> Non
     assert 1 == len(caught)
 
 
+@pytest.mark.sample(15)
 @pytest.mark.parametrize("own", ["int64", "float32", "float64", "complex64"])
 @pytest.mark.parametrize("name", [
     "nanmean", "nanstd", "nanvar", "nansum", "nanprod", "mean", "var", "std", "sum", "prod"])
