@@ -39,8 +39,9 @@ def close(got, wanted):
 
 
 @pytest.mark.parametrize("n, every, reverse, unroll", [
-    (0, 3, False, 1), (1, 1, True, 1), (1, 4, False, 1), (2, 1, False, 1), (7, 1, True, 1), (7, 2, False, 1),
-    (7, 3, True, 2), (7, 7, False, 1), (7, 20, True, 1), (12, 3, True, 1), (12, 5, False, True)])
+    (0, 3, False, 1), (1, 4, False, 1), (7, 1, True, 1), (7, 3, True, 2), (7, 20, True, 1), (12, 5, False, True),
+    *[pytest.param(*case, marks=pytest.mark.exhaustive) for case in (
+        (1, 1, True, 1), (2, 1, False, 1), (7, 2, False, 1), (7, 7, False, 1), (12, 3, True, 1))]])
 def test_gradients_are_the_same_bit_for_bit(n, every, reverse, unroll):
     plain = cj.grad(loss(None, n, reverse, unroll), (0, 1, 2))(W, C, XS)
     found = cj.grad(loss(every, n, reverse, unroll), (0, 1, 2))(W, C, XS)

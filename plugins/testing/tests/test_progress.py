@@ -17,15 +17,19 @@ import pytest
 from corejax.testing import CHECKS
 from corejax_testing.progress import _COSTS, Progress
 
-#: Two runs that last long enough for the line to be seen.
-RUNS = textwrap.dedent("""
-    import threading, time
-    from corejax.plugin import Sample
+#: A run that lasts long enough for the line to be seen.
+BEGIN = textwrap.dedent("""
+    import threading
     from corejax.testing import check_pack, check_primitive, progress, Search
     progress._FIRST = progress._EVERY = 0.02
     checks = ["params are hashable", "runs are deterministic", "printed programs parse back"]
     def run():
         check_primitive("mul", checks=checks, search=Search(20))
+""")
+RUN = BEGIN + "run()\nprint(threading.active_count())"
+
+#: Several, some of them at once.
+RUNS = BEGIN + textwrap.dedent("""
     threads = [threading.Thread(target=run) for _ in range(2)]
     for thread in threads:
         thread.start()
@@ -82,11 +86,11 @@ def test_one_line_is_rewritten_and_cleared() -> None:
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("environ", [{"TERM": "dumb"}, {"PYTEST_CURRENT_TEST": "test_mine.py::test (call)"}])
 def test_nothing_is_written_to_dumb_terminals_and_under_pytest(environ: dict[str, str]) -> None:
-    assert ("", "1") == tuple([text.strip() for text in on_a_terminal(sized(70) + RUNS, **environ)])
+    assert ("", "1") == tuple([text.strip() for text in on_a_terminal(sized(70) + RUN, **environ)])
 
 
 def test_nothing_is_written_to_a_file_or_a_pipe(capfd: pytest.CaptureFixture[str]) -> None:
-    done = subprocess.run([sys.executable, "-c", RUNS], capture_output=True, text=True, check=True,
+    done = subprocess.run([sys.executable, "-c", RUN], capture_output=True, text=True, check=True,
                           env={name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"})
     assert ("", "1") == (done.stderr.strip(), done.stdout.strip())
 
