@@ -17,7 +17,7 @@ from exhaustive import by_turns, leave_samples
 
 @dataclass
 class Spec:
-    indices: dict[str, int]
+    params: dict[str, Any]
 
 
 @dataclass
@@ -51,9 +51,21 @@ def cases(sample: int | None) -> list[Case]:
 
 
 def test_a_sample_has_each_value_of_each_argument() -> None:
-    kept = by_turns(cases(20))[:20]
-    assert {*range(6)} == {case.callspec.indices["x"] for case in kept}
-    assert {*range(9)} == {case.callspec.indices["y"] for case in kept}
+    kept = by_turns(cases(9))[:9]  # as few as there can be
+    assert {*range(6)} == {case.callspec.params["x"] for case in kept}
+    assert {*range(9)} == {case.callspec.params["y"] for case in kept}
+
+
+def test_a_value_of_another_type_is_another_value() -> None:
+    values = [1, 1.0, True, [1], len]
+    each = [Case(f"test[{i}-{j}]", Spec({"x": i, "y": y})) for i in range(3) for j, y in enumerate(values)]
+    assert {*map(id, values)} == {id(case.callspec.params["y"]) for case in by_turns(each)[:5]}
+
+
+@pytest.mark.parametrize("y", [1, [1]], ids=str)
+@pytest.mark.parametrize("x", ["a", len])
+def test_pytest_says_which_values_a_case_has(request: pytest.FixtureRequest, x: Any, y: Any) -> None:
+    assert {"x": x, "y": y} == request.node.callspec.params
 
 
 def test_it_is_the_same_in_whatever_order_tests_are_collected() -> None:

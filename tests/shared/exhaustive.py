@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import pytest
@@ -34,13 +34,29 @@ def leave_samples(tests: Iterable[Any]) -> None:
 
 
 def by_turns(cases: Iterable[Any]) -> list[Any]:
-    """The cases of one test in an order that is always the same, first those with values that none before had."""
-    first, others, seen = [], [], set()
-    for case in sorted(cases, key=lambda case: zlib.crc32(case.name.encode())):
-        values = {*case.callspec.indices.items()}
-        (others if values <= seen else first).append(case)
-        seen |= values
-    return [*first, *others]
+    """The cases of one test in an order that is always the same, first those with most values that none before had."""
+    first, seen = [], set[Hashable]()
+    waiting = [(case, {_value(*each) for each in case.callspec.params.items()})
+               for case in sorted(cases, key=lambda case: zlib.crc32(case.name.encode()))]
+    for least in range(max([len(values) for _, values in waiting], default=0), 0, -1):
+        others = []
+        for case, values in waiting:
+            if len(values - seen) >= least:
+                first.append(case)
+                seen |= values
+            else:
+                others.append((case, values))
+        waiting = others
+    return [*first, *[case for case, _ in waiting]]
+
+
+def _value(name: str, value: object) -> Hashable:
+    """The value of an argument, to be compared with others: 1, 1.0 and True aren't the same."""
+    try:
+        hash(value)
+    except TypeError:
+        return (name, type(value), id(value))
+    return (name, type(value), value)
 
 
 def orderings(kinds: Sequence[str], depth: int) -> list[Names]:

@@ -34,7 +34,7 @@ def bits(dtype: Any, shape: tuple[int, ...]) -> np.ndarray:
     return np.frombuffer(drawn.tobytes(), dtype).reshape(shape).copy()
 
 
-@pytest.mark.sample(40)
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("new", DTYPES, ids=lambda dtype: np.dtype(dtype).name)
 @pytest.mark.parametrize("old", DTYPES, ids=lambda dtype: np.dtype(dtype).name)
 def test_parity_of_widths(old, new):

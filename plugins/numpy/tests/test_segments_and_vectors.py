@@ -32,6 +32,7 @@ def by_rows(name, data, ids, count):
     return out
 
 
+@pytest.mark.sample(100)
 @every_reduction
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int32", "uint8", "bool"])
 @pytest.mark.parametrize("rows, count", [(12, 5), (12, 2), (0, 3), (5, 0), (7, 20)])

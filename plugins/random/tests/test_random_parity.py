@@ -118,6 +118,7 @@ def test_orders_are_those_of_jax(x, independent):
         same(random.permutation(ours, x, axis, independent), jr.permutation(theirs, x, axis, independent))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("replace", [True, False])
 @pytest.mark.parametrize("p", [None, "float32", "float64"])
 def test_choices_are_those_of_jax(replace, p):
@@ -129,6 +130,7 @@ def test_choices_are_those_of_jax(replace, p):
         same(random.choice(ours, a, shape, replace, chances, axis), jr.choice(theirs, a, shape, replace, chances, axis))
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("mode", ["low", "high", None])
 def test_categories_are_those_of_jax(dtype, mode):

@@ -79,7 +79,7 @@ def calls(lib: Any, L: Any, xp: Any) -> dict[str, Callable[[], Any]]:
     }
 
 
-@pytest.mark.sample(20)
+@pytest.mark.sample(14)
 @pytest.mark.parametrize("name", calls(cj, lax, cnp))
 def test_parity_of_associative_scan(name):
     try:
