@@ -33,6 +33,7 @@ def same(wanted: Any, found: Any) -> None:
         np.testing.assert_array_equal(np.asarray(x), np.asarray(y))
 
 
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("out", DTYPES)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_parity_of_products_into_other_dtypes(dtype, out):
