@@ -33,7 +33,7 @@ def test_each_wrong_use_is_compared_with_what_jax_says_of_it() -> None:
     assert {case.title for case in CASES if case.jax is not None} == set(jax_messages.messages())
 
 
-@pytest.mark.sample(300)
+@pytest.mark.sample(200)
 @pytest.mark.parametrize("case", [case for case in CASES if case.jax is not None], ids=lambda case: case.title)
 def test_parity_recorded_message_is_what_jax_says(case: WrongUse) -> None:
     jax = pytest.importorskip("jax")

@@ -175,7 +175,7 @@ def described(leaves: list[Any]) -> list[tuple[np.ndarray, str, bool]]:
             for leaf in leaves]
 
 
-@pytest.mark.sample(100)
+@pytest.mark.sample(70)
 @pytest.mark.parametrize("call", CALLS)
 def test_parity_of_a_call(call: str) -> None:
     jax = pytest.importorskip("jax")

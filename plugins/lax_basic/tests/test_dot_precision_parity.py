@@ -28,7 +28,7 @@ def outcome(module: Any, jit: Any, precision: Any, preferred: Any, x: Any, y: An
         return None
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", [preset.name for preset in lax.DotAlgorithmPreset])
 def test_presets_are_those_of_jax(name: str) -> None:
     for dtype in FLOATS:

@@ -37,6 +37,7 @@ def assert_alike(found, wanted):
     assert_allclose(found, wanted, rtol=0, atol=20 * max(eps, 1e-14) * (1 + np.abs(wanted).max(initial=0)))
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("method", ["nearest", *FILTERS])
 @pytest.mark.parametrize("antialias", [True, False])
 def test_parity_of_every_method(method, antialias):

@@ -61,6 +61,7 @@ def test_parity_values_and_slopes(name, seed):
     assert slopes[0].dtype == slopes[1].dtype
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("seed", CALLS)
 @pytest.mark.parametrize("name", ["softmax", "log_softmax", "logsumexp", "logmeanexp", "standardize"])
 def test_parity_along_axes(name, seed):

@@ -31,7 +31,7 @@ def derivatives(sin, grad, f):
     return first, grad(lambda y: (first(y) ** 2).sum())
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", TOTALS + NAN_TOTALS)
 def test_derivatives_at_ties_zeros_and_nan_are_those_of_jax(name):
     x = GAPS if name.startswith("nan") else TIED
