@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from contextlib import suppress
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -176,6 +177,33 @@ def test_primitives_of_the_standard_packs_take_them_or_refuse_them(name: str, mo
         if sample.error is None:
             with suppress(NotApplicable):
                 check.run(Case(find(name), sample, i, samples=samples))
+
+
+class Narrowed:
+    name = "narrowed_by_numpy"
+
+    @hookimpl
+    def abstract_eval(self, avals: list[ShapedArray]) -> ShapedArray:
+        return avals[0].update(dtype="int4")
+
+    @hookimpl
+    def impl(self, args: list[np.ndarray]) -> np.ndarray:
+        return args[0].astype(ml_dtypes.int4)
+
+    @hookimpl
+    def xla_translation(self, ctx: Any, args: list[Any]) -> Any:
+        return ctx.op("stablehlo.convert", args)
+
+
+def test_numpy_computes_nothing_of_them_however_they_were_made() -> None:
+    narrowed, wide = define(Narrowed()), jnp.asarray(np.array([3, -8, 9], np.int32))
+    made = (lambda: narrowed(wide), lambda: wide.astype(jnp.int4), lambda: jnp.array([3, -8, -7], dtype=jnp.int4),
+            lambda: jnp.full(3, 3, jnp.int4) * jnp.array([1, 0, -5], dtype=jnp.int4) + jnp.array([0, -8, -8], jnp.int4))
+    for make in made:
+        for _ in range(3):
+            assert make().tolist() == [3, -8, -7]
+            assert (-make()).tolist() == [-3, -8, 7] and (-make()).dtype == jnp.int4
+            assert jnp.maximum(make(), 0).tolist() == [3, 0, 0] and (make() & 1).tolist() == [1, 0, 1]
 
 
 def test_exported_programs_take_them() -> None:

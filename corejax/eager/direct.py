@@ -321,12 +321,12 @@ def _boxed_all(boxed: Callable[[Any, ShapedArray], Array], outs: Any, expected: 
 
 
 def _types_of(found: Any) -> Types:
-    """The types of results, which a compiled program may have made."""
+    """The types of results, which a compiled program may have made; None if NumPy doesn't compute some of them."""
     kind: Any = type(found)
     if kind is Array:
-        return found.aval  # type: ignore[no-any-return]
+        return found.aval if found.aval.dtype not in dtypes.PACKED else None
     if issubclass(kind, tuple) or kind is list:
-        avals = [x.aval for x in found if type(x) is Array]
+        avals = [x.aval for x in found if type(x) is Array and x.aval.dtype not in dtypes.PACKED]
         if avals and len(avals) == len(found):
             return getattr(kind, "_make", kind), avals
     return None

@@ -30,7 +30,7 @@ else:
 
 
 ndarray = np.ndarray
-_PACKED = dtypes.PACKED
+_PACKED = dtypes.PACKED  #: NumPy doesn't compute numbers of these dtypes: programs do
 
 #: A host array may hold an ndarray, or for a 0-d value one of these NumPy scalars, as returned by a ufunc. Scalars are
 #: immutable, and a ufunc of scalars takes half the time.
@@ -159,7 +159,9 @@ class EvalTrace(Trace):
     def _process_new(self, primitive: Primitive, args: Sequence[Any]) -> Any:
         """For arrays of types that are new to the primitive, or for which its rule does more."""
         out = self.process(primitive, args, {})
-        if out.aval.dtype.type is not np.void and dtypes.kind(args[0].aval.dtype) not in primitive.beside:
+        dtype = out.aval.dtype
+        if dtype.type is not np.void and dtype not in _PACKED and (
+                dtypes.kind(args[0].aval.dtype) not in primitive.beside):
             avals = tuple([x.aval for x in args])
             primitive.remember(avals[0] if avals[0] is avals[-1] else avals, out.aval)
         return out
@@ -185,14 +187,15 @@ class EvalTrace(Trace):
         try:
             if params:
                 expected = primitive.infer(avals, params)
-                if type(expected) is ShapedArray and expected.dtype in _PACKED:
-                    return self._process_compiled(primitive, args, params)
-                out = self.run(impl, data, **params)
             else:
                 expected = primitive.inferred(avals) or primitive.infer(avals, params)
-                out = self.run(impl, data)
+            by_program = type(expected) is ShapedArray and expected.dtype in _PACKED
+            if not by_program:
+                out = self.run(impl, data, **params) if params else self.run(impl, data)
         except Exception as error:
-            out, expected = _run_again(error, primitive, data, avals, params)
+            (out, expected), by_program = _run_again(error, primitive, data, avals, params), False
+        if by_program:
+            return self._process_compiled(primitive, args, params)
         if type(expected) is tuple:
             return _box_all(primitive, out, expected)
         if type(out) is ndarray:
