@@ -156,7 +156,7 @@ tangents.add("transposing a function of integers with floats", "cj.linear_transp
 tangents.add("the output in place of the residuals", """
     fwd, bwd = cj.fwd_and_bwd(lax.sin, 0)
     bwd(fwd(1.0)[0], 1.0)
-    """, TypeError, "residuals", "an array")
+    """, TypeError, "residuals", "traced array")
 
 vmap = Group("vmap")
 vmap.add("sizes that differ", "cj.vmap(lambda x, y: x + y)(np.ones(3), np.ones(4))", ValueError, "args[0]", "args[1]",
