@@ -136,6 +136,8 @@ def write(found: report.Report, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "benchmarks.json").write_text(report.as_json(found))
     (folder / "benchmarks.md").write_text(report.markdown(found))
+    for title, page in report.PAGES.items():
+        (folder / page).write_text(report.page_of(found, title))
     (folder / "benchmarks.svg").write_text(plot.ratios(found))
     (folder / "benchmarks-growth.svg").write_text(plot.growth(found))
 
@@ -162,6 +164,7 @@ def main() -> None:
         return
     found = measure(chosen(options.names), QUICK if options.quick else Effort(rounds=options.rounds))
     print(report.markdown(found))
+    print(*[report.page_of(found, title) for title in report.PAGES if title in found.sections], sep="\n")
     if options.keep and kept.exists():
         found = joined(report.from_json(kept.read_text()), found)
     if options.into or options.keep or not (options.names or options.quick):

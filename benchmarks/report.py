@@ -134,6 +134,17 @@ def summary(report: Report) -> str:
     return "\n".join([head, *[""] * bool(missed), *missed, *[""] * bool(broken), *broken])
 
 
+#: Sections that have a page of their own, by title.
+PAGES = {"What is saved for a gradient through twelve transformer blocks": "benchmarks-saved.md"}
+
+
+def page_of(report: Report, title: str) -> str:
+    """The page of a section that has one."""
+    rows = [row for rows in report.sections.get(title, {}).values() for row in rows]
+    return "\n".join([f"# {title}", "", "Of [Benchmarks](benchmarks.md), where it is said how they are measured.", "",
+                      *table(rows), ""])
+
+
 def markdown(report: Report) -> str:
     """The page."""
     head = _HEAD.format(setting=report.setting, summary=summary(report), rounds=report.effort.rounds,
@@ -141,7 +152,10 @@ def markdown(report: Report) -> str:
     lines = [head]
     for title, named in report.sections.items():
         rows = [row for rows in named.values() for row in rows]
-        lines += [f"## {title}", "", *table(rows), ""] if rows else []
+        if title in PAGES:
+            lines += [f"## {title}", "", f"[{len(rows)} rows]({PAGES[title]}) on a page of their own.", ""]
+        else:
+            lines += [f"## {title}", "", *table(rows), ""] if rows else []
     overs = list(dict.fromkeys(each.over for found in report.growth.values() for each in found))
     for i, over in enumerate(overs):
         chosen = [each for found in report.growth.values() for each in found if each.over == over]

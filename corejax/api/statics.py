@@ -66,7 +66,7 @@ def choose(fun: Callable[..., Any], nums: tuple[int, ...], names: tuple[str, ...
             close = get_close_matches(name, by_name, n=1)
             raise CorejaxValueError(f"{what}: {option}names has {name!r}, but there is no such argument", where=here(),
                                     got=name, wanted=", ".join(by_name) or "no names",
-                                    todo=f"did you mean {close[0]!r}?" if close else None)
+                                    todo=f"did you mean {close[0]!r}?" if close else "take names of its parameters")
     if not names:
         names = tuple([by_position[i].name for i in found
                        if i < len(by_position) and by_position[i].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD])

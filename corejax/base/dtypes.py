@@ -264,7 +264,9 @@ def promote(*types: tuple[np.dtype, bool]) -> tuple[np.dtype, bool]:
             raise CorejaxTypeError(f"{names} have no common dtype: elements of type {declared[0]} aren't numbers",
                                    where=here(), got=names, wanted="numbers or booleans",
                                    todo=f"use a function of the pack that brings {declared[0]}")
-        raise CorejaxTypeError(f"{names} have no common dtype", todo="convert one of them with .astype(...)")
+        raise CorejaxTypeError(f"{names} have no common dtype", where=here(), got=names,
+                               wanted="dtypes of which one holds the numbers of both",
+                               todo="convert one of them with .astype(...)")
     if isinstance(least[0], str):
         weak_dtypes = [dtype for dtype, weak in types if weak and f"{kind(dtype)}*" == least[0]]
         widest = max(weak_dtypes, key=lambda dtype: dtype.itemsize, default=default_dtype(least[0][0]))

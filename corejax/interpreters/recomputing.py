@@ -67,7 +67,17 @@ class Offloadable(Decision):
 
 def decision(policy: Policy, eqn: JaxprEqn) -> bool | Decision:
     """Whether a policy saves the results of an equation, and where."""
-    answer = policy(eqn.primitive, *[x.aval for x in eqn.invars], **eqn.params)
+    avals = [x.aval for x in eqn.invars]
+    try:
+        answer = policy(eqn.primitive, *avals, **eqn.params)
+    except TypeError as error:
+        if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+            raise  # by the policy itself
+        raise CorejaxTypeError(
+            "checkpoint: the policy doesn't take what it is asked about", where=here(), got=str(error),
+            wanted="policy(primitive, *avals, **params)",
+            todo="let it take any number of types, and params by keyword: what they are depends on the primitive"
+        ) from error
     if answer is True or answer is False or isinstance(answer, Decision):
         return answer
     raise CorejaxTypeError(

@@ -21,7 +21,7 @@ from typing import Any
 from corejax import lax as lax  # for the examples
 from corejax.core import here
 from corejax.errors import CorejaxTypeError, kind_of
-from corejax.plugin import carrying
+from corejax.plugin import carrying, public
 
 __all__ = [
     "checkpoint_dots", "checkpoint_dots_with_no_batch_dims", "dots_saveable", "dots_with_no_batch_dims_saveable",
@@ -68,22 +68,26 @@ def _has_no_batch(primitive: Any, params: Any) -> bool:
     return not lhs and not rhs
 
 
+@public
 def save_anything_except_these_names(*names_not_to_save: str) -> Policy:
     """Everything is saved but values with these names, given by `checkpoint_name`."""
     return _Named("save_anything_except_these_names", left_out=_names("names_not_to_save", names_not_to_save),
                   others=True, named=True)
 
 
+@public
 def save_any_names_but_these(*names_not_to_save: str) -> Policy:
     """Values with names are saved, but for those with one of these names."""
     return _Named("save_any_names_but_these", left_out=_names("names_not_to_save", names_not_to_save), named=True)
 
 
+@public
 def save_only_these_names(*names_which_can_be_saved: str) -> Policy:
     """Values with one of these names, given by `checkpoint_name`, are saved, and nothing else."""
     return _Named("save_only_these_names", saved=_names("names_which_can_be_saved", names_which_can_be_saved))
 
 
+@public
 def save_and_offload_only_these_names(*, names_which_can_be_saved: Any, names_which_can_be_offloaded: Any,
                                       offload_src: str, offload_dst: str) -> Policy:
     """Values with some names are saved where they are, and values with others in memory of another kind.
@@ -101,6 +105,7 @@ def save_and_offload_only_these_names(*, names_which_can_be_saved: Any, names_wh
                   to=_offloadable("save_and_offload_only_these_names", offload_src, offload_dst))
 
 
+@public
 def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy:
     """Products without batch axes are saved in memory of the kind `offload_dst`, where the device has some."""
     return _offloading(_offloadable("offload_dot_with_no_batch_dims", offload_src, offload_dst))
@@ -113,6 +118,7 @@ def _offloading(to: Decision) -> Policy:
     return offload_dot
 
 
+@public
 def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
     """What either policy saves is saved."""
     for name, policy in (("policy_1", policy_1), ("policy_2", policy_2)):

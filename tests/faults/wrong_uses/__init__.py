@@ -11,6 +11,7 @@ from . import (
     factorisations,
     fft,
     indexing,
+    memory,
     meshes,
     names,
     numbers,
@@ -29,8 +30,8 @@ from . import (
 from .case import Group, WrongUse
 
 GROUPS: tuple[Group, ...] = (*shapes.GROUPS, *indexing.GROUPS, *python_values.GROUPS, *transformations.GROUPS,
-                             *control_flow.GROUPS, *custom_rules.GROUPS, *numbers.GROUPS, *products.GROUPS,
-                             *solves.GROUPS, *sorting.GROUPS, *collectives.GROUPS, *special.GROUPS,
+                             *control_flow.GROUPS, *custom_rules.GROUPS, *memory.GROUPS, *numbers.GROUPS,
+                             *products.GROUPS, *solves.GROUPS, *sorting.GROUPS, *collectives.GROUPS, *special.GROUPS,
                              *windows.GROUPS, *convolutions.GROUPS,
                              *factorisations.GROUPS, *eigenvalues.GROUPS, *fft.GROUPS, *numpy_calls.GROUPS,
                              *numpy_mathematics.GROUPS, *meshes.GROUPS, *names.GROUPS,
