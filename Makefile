@@ -123,7 +123,7 @@ parity: WHICH = not exhaustive
 parity: CODE = --xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false
 parity parity-all: .venv-parity/stamp
 	$(TEST_ENV) JAX_ENABLE_X64=1 .venv-parity/bin/python $(PYTEST) -m "$(WHICH)" -k "jax or parity" \
-		$$(grep -rlE 'importorskip\("jax' tests plugins --exclude-dir devices)
+		$$(grep -rlE --include '*.py' 'importorskip\("jax' tests plugins --exclude-dir devices)
 	$(TEST_ENV) $(EIGHT) JAX_ENABLE_X64=1 .venv-parity/bin/python $(PYTEST) -m "$(WHICH)" -k "jax or parity" tests/devices
 
 # Everything, into docs/, in some 20 minutes on a quiet machine; `make bench ONLY="calls real.greeks"` prints some of it,
