@@ -21,8 +21,9 @@ _SCALARS = dtypes.PYTHON_SCALARS
 _RANK = {bool: 0, int: 1, float: 2, complex: 3}
 _RANK_OF_KIND = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3, "E": -1, "V": -1}
 
-#: For each dtype: the highest kind of scalars that it accepts, a function that makes its scalars, and their weak type.
-_weak: dict[np.dtype, tuple[int, Callable[[Any], Any], ShapedArray]] = {}
+#: For each dtype: the highest kind of scalars that it accepts, a function that makes its scalars, their weak type, and
+#: whether NumPy doesn't compute with them.
+_weak: dict[np.dtype, tuple[int, Callable[[Any], Any], ShapedArray, bool]] = {}
 
 
 def weak_scalar(value: object, dtype: np.dtype) -> Array | None:
@@ -33,13 +34,14 @@ def weak_scalar(value: object, dtype: np.dtype) -> Array | None:
     """
     found = _weak.get(dtype)
     if found is None:
-        found = _weak[dtype] = _RANK_OF_KIND[dtypes.kind(dtype)], dtypes.maker(dtype), ShapedArray((), dtype, True)
-    rank, make, aval = found
+        found = _weak[dtype] = (_RANK_OF_KIND[dtypes.kind(dtype)], dtypes.maker(dtype), ShapedArray((), dtype, True),
+                                dtype in dtypes.PACKED)
+    rank, make, aval, packed = found
     if _RANK[type(value)] > rank:
         return None
     try:
         number = make(value)
-        if dtype in dtypes.PACKED:
+        if packed:
             return Array.from_host(number, aval)
         array = new_array()
         array.aval = aval

@@ -99,9 +99,7 @@ def _of_bytes(whole: Any, dtype: np.dtype, bits: int) -> Any:
 
 def _own(ctx: Any, aval: ShapedArray) -> Any:
     """The compiler's own type of integers of less than a byte."""
-    integers, bits = ctx.ir.IntegerType, dtypes.bits_of(aval.dtype)
-    make = integers.get_signless if dtypes.kind(aval.dtype) == "i" else integers.get_unsigned
-    return ctx.ir.RankedTensorType.get(aval.shape, make(bits))
+    return ctx.ir.RankedTensorType.get(aval.shape, ctx.types.element(aval.dtype))
 
 
 class BitcastConvertType:
