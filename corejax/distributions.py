@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         CHECKS as CHECKS,
         COMMANDS as COMMANDS,
         DTYPES as DTYPES,
+        EFFECTS as EFFECTS,
         FUNCTIONS as FUNCTIONS,
         GROUPS as GROUPS,
         ITSELF as ITSELF,
@@ -55,8 +56,8 @@ else:  # so that type checkers refuse names that aren't there
         "corejax.installed.contents": "NOT_DISTRIBUTED",
         "corejax.installed.distributions": "Entry Pack",
         "corejax.installed.groups":
-            "AT_TOP CHECKS COMMANDS DTYPES FUNCTIONS GROUPS ITSELF KERNELS NAMESPACES PRIMITIVES ROLES RULES "
-            "SETTINGS TABLES counted noun",
+            "AT_TOP CHECKS COMMANDS DTYPES EFFECTS FUNCTIONS GROUPS ITSELF KERNELS NAMESPACES PRIMITIVES ROLES "
+            "RULES SETTINGS TABLES counted noun",
         "corejax.installed.manifest": "Manifest bringing distribution standard",
         "corejax.installed.namespaces": "is_reserved",
         "corejax.installed.registry": "broken installed load load_entry words",

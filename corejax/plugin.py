@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from corejax.base import settings as settings, structures as structures
     from corejax.base.avals import Linear as Linear, Zero as Zero
     from corejax.base.config import Setting as Setting
+    from corejax.base.effects import Effect as Effect
     from corejax.base.elements import ElementType as ElementType, extended as extended
     from corejax.base.facades import namespace as namespace
     from corejax.base.source import add_library_package as add_library_package
@@ -71,6 +72,7 @@ else:  # so that type checkers refuse names that aren't there
         "corejax.arrays.datamodel": "PYTHON_OPERATORS",
         "corejax.base.avals": "Linear Zero",
         "corejax.base.config": "Setting",
+        "corejax.base.effects": "Effect",
         "corejax.base.elements": "ElementType extended",
         "corejax.base.facades": "namespace",
         "corejax.base.settings": "=settings",

@@ -23,7 +23,7 @@ from corejax.core import ShapedArray
 from corejax.errors import CorejaxError, CorejaxNotImplementedError, CorejaxTypeError, CorejaxValueError
 from corejax.export import container, deserialize, export, register_namedtuple
 from corejax.ir import parse_jaxpr
-from corejax.plugin import define, hookimpl
+from corejax.plugin import Effect, define, hookimpl
 from corejax.xla.cache import compile as compiling
 
 X = np.array([0.5, -1.0, 2.0])
@@ -390,12 +390,15 @@ class Elsewhere:
         return ctx.custom_call("tests_elsewhere", args)[0]
 
 
+SHOUTING = Effect("shouting")
+
+
 class Shouts(Noise):
     name = "shouts"
 
     @hookimpl
     def effects(self, avals):
-        return frozenset({"shouting"})
+        return frozenset({SHOUTING})
 
 
 noise, elsewhere, shouts = define(Noise()), define(Elsewhere()), define(Shouts())

@@ -19,7 +19,8 @@ DTYPES = "corejax.dtypes"
 SETTINGS = "corejax.settings"
 COMMANDS = "corejax.commands"
 CHECKS = "corejax.checks"
-GROUPS = (PRIMITIVES, FUNCTIONS, ROLES, RULES, NAMESPACES, KERNELS, DTYPES, SETTINGS, COMMANDS, CHECKS,
+EFFECTS = "corejax.effects"
+GROUPS = (PRIMITIVES, FUNCTIONS, ROLES, RULES, NAMESPACES, KERNELS, DTYPES, SETTINGS, COMMANDS, CHECKS, EFFECTS,
           "corejax.backends", "corejax.transforms")
 
 #: Before the name of a public function: it is `cj.NAME` rather than `cj.lax.NAME`.

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from corejax.base.caches import generation, new_generation
 from corejax.base.config import Setting, declare, is_own
+from corejax.base.effects import Effect
 from corejax.base.elements import ElementType, is_kind
 from corejax.base.errors import (
     CorejaxError,
@@ -30,6 +31,7 @@ from corejax.base.source import add_library_package, here, package_of
 from corejax.installed import reloads
 from corejax.installed.groups import (
     DTYPES,
+    EFFECTS,
     FUNCTIONS,
     NAMESPACES,
     PRIMITIVES,
@@ -180,6 +182,10 @@ def load_entry(entry: Entry) -> Any:
         if found != entry.name:
             raise entry_error(entry, "is not an element type of that name", f"{value!r:.80}, by `{entry}`",
                               f"ElementType({entry.name!r}, ...), or a class {entry.name} of elements")
+    elif entry.group == EFFECTS:
+        if not isinstance(value, Effect) or value.name != entry.name:
+            raise entry_error(entry, "is not an effect of that name", f"{value!r:.80}, by `{entry}`",
+                              f"Effect({entry.name!r}, ...)")
     elif entry.group == SETTINGS:
         if not isinstance(value, Setting) or value.name != entry.name:
             raise entry_error(entry, "is not a setting of that name", f"{value!r:.80}, by `{entry}`",

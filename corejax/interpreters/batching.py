@@ -73,6 +73,8 @@ class BatchTrace(Trace):
         try:
             if not batched and (axis.name is None or not are_about(params, axis.name)):
                 return parent.process(primitive, vals, params)
+            if primitive.effects is not None:
+                checks.check_effects_allowed(primitive, "vmap", args, params)
             # a program that wasn't traced yet only knows its result types once it has run
             runs_first = primitive.evaluate is not None
             expected: Any = None if runs_first else primitive.infer(tuple([aval_of(x) for x in args]), params)

@@ -53,15 +53,16 @@ its known half passes to the other, which operands are left, and when the types 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Sized
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from itertools import count
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from corejax.base.avals import Linear, ShapedArray, Zero, aval_of
 from corejax.base.caches import WeakCache
-from corejax.base.errors import CorejaxTypeError, RuleError
+from corejax.base.errors import CorejaxNotImplementedError, CorejaxTypeError, RuleError
 from corejax.base.source import here
 from corejax.installed.roles import roles
+from corejax.interpreters.batching import are_about, to_dim
 from corejax.interpreters.calling import (
     StagedCall,
     StagedStep,
@@ -89,14 +90,17 @@ from corejax.ir.arguments import check_jaxpr
 from corejax.ir.interpret import eval_jaxpr
 from corejax.ir.surgery import dce, reorder_invars, select_outputs
 from corejax.kernel.axes import AxisEnv
+from corejax.kernel.checks import refuse
 from corejax.kernel.context import context
-from corejax.kernel.jaxpr import Atom, Effects, Jaxpr, JaxprEqn, Literal, Var, no_effects
+from corejax.kernel.jaxpr import Atom, Effects, Jaxpr, JaxprEqn, Literal, Var, no_effects, subjaxprs
+from corejax.kernel.primitive import Primitive
 from corejax.kernel.varying import Names, along, varied
 
 __all__ = [
     "Decision", "Flags", "Offloadable", "Place", "Policy", "Recompute", "Saveable", "Saving", "Shorter", "Split",
     "StagedCall", "StagedStep", "along", "call_python", "check_operands", "divide", "effects_of", "either",
-    "fixed_point", "hoist", "in_groups", "jvp", "keep_small", "marked", "nonzero", "part_tangents", "recompute",
+    "fixed_point", "hoist", "in_groups", "jvp", "keep_small", "marked", "nonzero", "one_by_one",
+    "part_tangents", "recompute",
     "remembered", "retyped", "run", "runs_python", "settle", "shorten", "split_again", "split_jaxpr", "split_saving",
     "stage_call", "stage_step", "transpose", "varied", "varies", "with_jaxpr", "with_tangents", "with_zeros",
     "without_dead_code", "without_zeros",
@@ -224,6 +228,31 @@ def jvp(primals: Sequence[object], tangents: Sequence[object], forward: Callable
     """
     program, nonzero_out = forward(nonzero(tangents))
     return part_tangents(bind(program, with_tangents([primals], [tangents])), [nonzero_out])
+
+
+def one_by_one(primitive: Primitive, axis: Any, args: Sequence[object], dims: Sequence[int | None],
+               params: Mapping[str, Any]) -> tuple[list[Any], list[int]]:
+    """The return value of a `vmap` hook: the primitive for one element of the batch after the other.
+
+    For programs with effects which only happen for some elements: a branch, or the steps of a loop.
+    """
+    for jaxpr in subjaxprs(params):
+        refuse(primitive, jaxpr.effects, "vmap")
+    if axis.name is not None and are_about({**params}, axis.name):
+        raise CorejaxNotImplementedError(
+            f"{primitive.name}: its program has effects, and exchanges data along the mapped axis {axis.name!r}",
+            primitive=primitive.name, pack=primitive.origin, hook="vmap", where=here(),
+            got="an index or a condition that differs between the elements of a batch",
+            wanted="one that is the same for all, or a program that has only one of the two",
+            todo="take what exchanges data, or what has effects, out of the program")
+    mapped = [to_dim(x, d, 0, axis.size) for x, d in zip(args, dims, strict=True) if d is not None]
+
+    def one(slices: Sequence[object]) -> Any:
+        rest = iter(slices)
+        return primitive.bind(*[x if d is None else next(rest) for x, d in zip(args, dims, strict=True)], **params)
+
+    outs = roles.sequential_map(one, mapped)
+    return outs, [0] * len(outs)
 
 
 def transpose(cotangents: Sequence[object], args: Sequence[object],

@@ -112,6 +112,8 @@ class JVPTrace(Trace):
                     tangents[i] = zero = Zero(x.aval.tangent)
                     if not keep_zeros:
                         tangents[i] = instantiate(zero)
+            if primitive.effects is not None:
+                checks.check_effects_allowed(primitive, "derivative", primals, params)
             try:
                 result = primitive.jvp(tuple(primals), tuple(tangents), **params)
             except Exception as error:

@@ -84,6 +84,8 @@ def backward(eqns: Sequence[TapeEqn], outs: Sequence[object], cotangents: Sequen
             ct = found.pop(defined[0], None)
         if ct is None:
             continue
+        if primitive.effects is not None:
+            checks.check_effects_allowed(primitive, "transpose", operands, params)
         try:
             back = primitive.transpose(ct, operands, **params)
         except Exception as error:

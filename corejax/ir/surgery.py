@@ -254,3 +254,30 @@ def _live_eqns(eqns: Sequence[JaxprEqn], live: set[Var]) -> tuple[list[JaxprEqn]
         at_hand.eqn, at_hand.around = outer, around
     kept.reverse()
     return kept, changed
+
+
+def without_effects(jaxpr: Jaxpr) -> Jaxpr:
+    """The jaxpr for its results alone: equations with effects only stay if a result depends on them."""
+    if not jaxpr.effects:
+        return jaxpr
+    live: set[Atom] = {*jaxpr.outvars}
+    kept = []
+    for eqn in reversed(jaxpr.eqns):
+        if not live.isdisjoint(eqn.outvars):
+            kept.append(_without_effects_inside(eqn) if eqn.effects else eqn)
+            live.update([x for x in eqn.invars if type(x) is not Literal])
+    kept.reverse()
+    return jaxpr.replace(eqns=kept, effects=no_effects.union(*[eqn.effects for eqn in kept]))
+
+
+def _without_effects_inside(eqn: JaxprEqn) -> JaxprEqn:
+    """The same for the programs that an equation carries."""
+    params: dict[str, Any] = {}
+    for name, value in eqn.params.items():
+        if type(value) is tuple:
+            params[name] = tuple([without_effects(x) if isinstance(x, Jaxpr) else x for x in value])
+        else:
+            params[name] = without_effects(value) if isinstance(value, Jaxpr) else value
+    effects = eqn.primitive.effects
+    assert effects is not None  # the equation has some
+    return eqn.replace(params=params, effects=effects(tuple([x.aval for x in eqn.invars]), **params))

@@ -7,11 +7,12 @@ primitive. It is immutable. Values that it closes over are its `constvars`; a `C
 from __future__ import annotations
 
 import pickle
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, final
 
 from corejax.base.avals import ShapedArray
+from corejax.base.effects import Effect
 from corejax.base.errors import CorejaxTypeError, kind_of
 from corejax.base.source import Location, here, written
 from corejax.kernel.printing import OPAQUE, Printed, Style, equation_text, literal_text, program_lines
@@ -19,7 +20,7 @@ from corejax.kernel.printing import OPAQUE, Printed, Style, equation_text, liter
 if TYPE_CHECKING:
     from corejax.kernel.primitive import Primitive
 
-Effects: TypeAlias = frozenset[Hashable]
+Effects: TypeAlias = frozenset[Effect]
 
 #: An equation's static metadata by name: ints, dtypes, jaxprs, functions. Its primitive decides what they may be.
 Params: TypeAlias = dict[str, Any]

@@ -73,7 +73,7 @@ class Primitive:
                "evaluate", "partial_eval", "recompute", "dce", "effects", "typecheck", "pretty", "linearize",
                "linear", "factors", "symbolic_zeros", "jvp_binds_itself", "vmap_binds_itself", "multiple_results",
                "cheap", "linear_in", "not_linear_in", "lowerings", "lowered_params", "providers", "open_params",
-               "structural", "tracks_varying", "element_types", "of_one", "of_two", "beside", "params")
+               "structural", "tracks_varying", "holds", "element_types", "of_one", "of_two", "beside", "params")
     __slots__ = (*_IDENTITY, *_FROZEN, "__weakref__")
 
     name: str
@@ -120,6 +120,8 @@ class Primitive:
     """Whether it moves elements about, whatever they are, and looks into none."""
     tracks_varying: bool
     """Whether its abstract_eval says itself along which axes of a mesh results vary."""
+    holds: str | None
+    """How it runs the programs among its params, if not once: for effects that refuse that."""
     element_types: tuple[str, ...]
     """The names of packs' own element types that its rules compute with; "*" for all."""
     lowerings: Mapping[str, Rule]
@@ -241,6 +243,8 @@ class Primitive:
             raise
         found = checks.check_avals(self, result)
         checks.check_made(self, found)
+        if self.effects is not None:  # perhaps they refuse to happen here
+            self.effects(avals, **params)
         if not as_they_are:
             found = tuple([along(aval, axes) for aval in found]) if isinstance(found, tuple) else along(found, axes)
         return found if params and are_unique(params) else self._cache.put(key, found, since)

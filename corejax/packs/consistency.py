@@ -27,9 +27,11 @@ from corejax.packs.source import Source
 
 OWNER_DECLARATIONS = frozenset(("name", "multiple_results", "symbolic_zeros", "linear", "not_linear_in", "cheap",
                                 "structural", "tracks_varying", "element_types", "operands", "attached", "function",
-                                "widened", "axes_within", "substitutes", "api_version"))
+                                "holds", "widened", "axes_within", "substitutes", "api_version"))
 RULES_DECLARATIONS = frozenset(("name", "linear", "platform", "symbolic_zeros", "api_version"))
 _FLAGS = ("multiple_results", "symbolic_zeros", "cheap", "structural", "tracks_varying")
+#: How programs among params run, if not exactly once.
+HOLDS = ("branch", "loop", "recomputed", "rule")
 PLATFORMS = ("cpu", "cuda", "gpu", "rocm", "tpu")
 _MAKERS = (factors, linear, not_differentiable, not_linear, partials, per_operand)
 _DECLARABLE: dict[str, tuple[type, ...]] = {"jvp": (Partials, Linearity, NotDifferentiable), "transpose": (NotLinear,)}
@@ -71,6 +73,10 @@ def check_declaration(source: Source, name: str) -> None:
     if name == "attached" and not callable(value):
         raise source.error("attached must be a method", got=kind_of(value), wanted="def attached(self, primitive)",
                            todo="write the method, or give the attribute another name")
+    if name == "holds" and value not in HOLDS:
+        raise source.error("holds must say how its programs run", got=repr(value),
+                           wanted=f"one of {', '.join(map(repr, HOLDS))}",
+                           todo="leave it out if they run once, whatever the operands are")
     if name == "platform":
         _check_platform(source, value)
 
@@ -198,6 +204,11 @@ def check_together(source: Source) -> None:
                            got=f"itself in partials(...), and transpose = {declared['transpose']!r}",
                            wanted="a transpose rule, or other partials",
                            todo="write transpose; reverse mode needs it for what is linear")
+    if "effects" in rules and (source.linear is not None or isinstance(jvp, Partials) and itself in jvp.functions):
+        raise source.error("its tangent would be computed by itself, so its effects would happen twice", "effects",
+                           got=f"linear = {source.linear}" if source.linear is not None else "itself in partials(...)",
+                           wanted="a jvp rule that binds it once", todo="write jvp: return what it gives for the "
+                           "primals, and tangents computed by other primitives")
     if isinstance(jvp, NotDifferentiable) and "linearize" in rules:
         raise source.error("it is declared not differentiable, but has a linearize rule", "linearize",
                            got=f"jvp = {jvp!r}, and a linearize rule", wanted="one of the two",

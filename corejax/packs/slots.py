@@ -110,7 +110,8 @@ def _merge(resolution: Resolution) -> dict[str, Any]:
             declared |= _declared_with_jvp(ranked[0], params)
         elif hook == "vmap":
             alone = len(ranked) == 1 and not resolution.wrappers["vmap"]
-            declared["vmap_binds_itself"] = alone and getattr(ranked[0].rule, "binds_itself", False) and not (
+            plain = alone and not offers["effects"]
+            declared["vmap_binds_itself"] = plain and getattr(ranked[0].rule, "binds_itself", False) and not (
                 params.keywords or params.open)
         slots[hook] = _chosen(hook, ranked, params, several)
     _check_typed(owner, slots)
@@ -119,6 +120,7 @@ def _merge(resolution: Resolution) -> dict[str, Any]:
         "multiple_results": several, "cheap": getattr(owner.plugin, "cheap", False),
         "structural": getattr(owner.plugin, "structural", False),
         "tracks_varying": getattr(owner.plugin, "tracks_varying", False),
+        "holds": getattr(owner.plugin, "holds", None),
         "element_types": tuple(getattr(owner.plugin, "element_types", ())),
         "linear_in": frozenset(),
         "not_linear_in": frozenset(getattr(owner.plugin, "not_linear_in", ())),

@@ -6,8 +6,10 @@ import pytest
 import corejax as cj
 from corejax import P, lax
 from corejax.errors import CorejaxError, CorejaxTypeError, CorejaxValueError
-from corejax.plugin import define, hookimpl
+from corejax.plugin import Effect, define, hookimpl
 from corejax.sharding import Mesh
+
+NOTED = Effect("note")
 
 
 def mapped(f, mesh, in_specs, out_specs, **options):
@@ -304,11 +306,11 @@ class NotePart:
 
     @hookimpl
     def effects(self, avals):
-        return frozenset({"note"})
+        return frozenset({NOTED})
 
     @hookimpl
     def xla_translation(self, ctx, args):
-        return ctx.callback(self._note, args, ctx.avals_out, effectful=True)[0]
+        return ctx.callback(self._note, args, ctx.avals_out)[0]
 
 
 def test_each_device_has_the_effects(line):
@@ -320,7 +322,7 @@ def test_each_device_has_the_effects(line):
         return x
 
     f = cj.jit(mapped(body, line, P("x"), P("x")))
-    assert {"note"} == cj.make_jaxpr(f)(np.ones(8)).effects
+    assert {NOTED} == cj.make_jaxpr(f)(np.ones(8)).effects
     np.testing.assert_array_equal(np.arange(8.0), np.asarray(f(np.arange(8.0))))
     assert [[2.0 * i] for i in range(8)] == sorted(plugin._seen)
     slope = cj.jit(cj.grad(lambda x: (f(x * 3.0) * lax.sin(x)).sum()))

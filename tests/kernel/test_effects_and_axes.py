@@ -20,7 +20,9 @@ from corejax.core import (
 )
 from corejax.interpreters import batching, linearize
 from corejax.ir.surgery import dce
-from corejax.plugin import define, hookimpl
+from corejax.plugin import Effect, define, hookimpl
+
+NOTED = Effect("note")
 
 F64 = ShapedArray((), np.float64)
 
@@ -35,11 +37,33 @@ def value(x):
     return Array.from_host(np.asarray(x, np.float64), ShapedArray(np.shape(x), np.float64))
 
 
+class NoteTangent:
+    """Writes a tangent down."""
+
+    name = "note_tangent"
+    multiple_results = True
+
+    @hookimpl
+    def impl(self, args):
+        note_plugin._seen.append(float(args[0]))
+        return []
+
+    @hookimpl
+    def abstract_eval(self, avals):
+        return []
+
+    @hookimpl
+    def effects(self, avals):
+        return frozenset({NOTED})
+
+
+note_tangent = define(NoteTangent())
+
+
 class Note:
-    """note(x) = x, and it writes x down."""
+    """note(x) = x, and it writes x down, and its tangent."""
 
     name = "note"
-    linear = (0,)
 
     def __init__(self):
         self._seen = []
@@ -54,8 +78,13 @@ class Note:
         return avals[0]
 
     @hookimpl
+    def jvp(self, primals, tangents):
+        note_tangent(tangents[0])
+        return note(primals[0]), tangents[0]
+
+    @hookimpl
     def effects(self, avals):
-        return frozenset({"note"})
+        return frozenset({NOTED})
 
 
 class AxisLength:
@@ -86,7 +115,7 @@ axis_length = define(AxisLength())
 
 def test_effects_show_on_equations_and_jaxprs():
     jaxpr = stage(lambda x: [sin(note(x))], [F64]).jaxpr
-    assert frozenset({"note"}) == jaxpr.effects == jaxpr.eqns[0].effects
+    assert frozenset({NOTED}) == jaxpr.effects == jaxpr.eqns[0].effects
     assert frozenset() == jaxpr.eqns[1].effects
 
 
@@ -109,7 +138,7 @@ def test_partial_evaluation_keeps_the_effects_of_both_parts():
     known, staged, _, _ = partial_eval_jaxpr(stage(fun, [F64, F64]).jaxpr, (False, True))
     assert ["note"] == [eqn.primitive.name for eqn in known.eqns]
     assert ["note", "mul"] == [eqn.primitive.name for eqn in staged.eqns]
-    assert known.effects == staged.effects == frozenset({"note"})
+    assert known.effects == staged.effects == frozenset({NOTED})
 
 
 def test_a_linear_map_repeats_the_effects_on_tangents():

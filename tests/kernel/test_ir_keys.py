@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from toys import add, call, chain, emit, f64, free, mul, record, sin, vec, weak
+from toys import IO, add, call, chain, emit, f64, free, mul, record, sin, vec, weak
 
 from corejax.base.avals import ShapedArray
 from corejax.core import stage
@@ -84,7 +84,7 @@ def test_constvars_and_invars_are_not_the_same() -> None:
 def test_effects_count() -> None:
     x = Var(f64)
     silent = Jaxpr((), [x], [], [JaxprEqn(emit, [x], [], {"tag": "t"})])
-    loud = Jaxpr((), [x], [], [JaxprEqn(emit, [x], [], {"tag": "t"}, frozenset(["io"]))])
+    loud = Jaxpr((), [x], [], [JaxprEqn(emit, [x], [], {"tag": "t"}, frozenset([IO]))])
     assert structural_key(silent) is not structural_key(loud)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from toys import add, anything, call, chain, emit, free, hidden, mul, pair, record, sin, total, toys, vec, weak
+from toys import IO, add, anything, call, chain, emit, free, hidden, mul, pair, record, sin, total, toys, vec, weak
 
 from corejax.arrays.meshes import AbstractMesh
 from corejax.arrays.partitions import P
@@ -105,7 +105,7 @@ def test_effects_are_shown() -> None:
         "{ lambda ; a:f64[]. let () = emit[tag='t'] a with {io} in (a,) }")
     jaxpr = record(lambda x: [emit.bind(x, tag="it's \"so\"\n"), x][1], f64)
     assert_round_trip(jaxpr)
-    assert frozenset(["io"]) == parse(str(jaxpr)).effects == parse(str(jaxpr)).eqns[0].effects
+    assert frozenset([IO]) == parse(str(jaxpr)).effects == parse(str(jaxpr)).eqns[0].effects
 
 
 def test_an_equation_and_a_literal_print_by_themselves() -> None:

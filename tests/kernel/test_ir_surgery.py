@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 import pytest
-from toys import Toy, add, call, chain, cos, emit, f64, mul, neg, pair, record, sin, toys, vec, weak
+from toys import IO, Toy, add, call, chain, cos, emit, f64, mul, neg, pair, record, sin, toys, vec, weak
 
 from corejax.errors import CorejaxValueError, RuleError
 from corejax.ir import (
@@ -135,7 +135,7 @@ def test_effects_are_kept_alive_with_what_they_need() -> None:
     jaxpr = record(lambda x, y: [emit.bind(sin.bind(x), tag="t"), cos.bind(y)][1], f64, f64)
     new, used = dce(jaxpr, [False])
     assert (True, False) == used and ["sin", "emit"] == [eqn.primitive.name for eqn in new.eqns]
-    assert jaxpr.effects == new.effects == frozenset(["io"])
+    assert jaxpr.effects == new.effects == frozenset([IO])
     typecheck(new)
 
 

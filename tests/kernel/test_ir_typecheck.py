@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from toys import Toy, add, anything, call, chain, emit, f64, mul, pair, record, sin, total, vec, weak
+from toys import IO, Toy, add, anything, call, chain, emit, f64, mul, pair, record, sin, total, vec, weak
 
 from corejax.base.avals import ShapedArray
 from corejax.errors import CorejaxTypeError
@@ -111,7 +111,7 @@ def test_jaxprs_in_params_are_checked_and_closed_over_nothing() -> None:
 
 def test_effects_are_those_of_the_primitive_and_add_up() -> None:
     x = Var(f64)
-    io = frozenset(["io"])
+    io = frozenset([IO])
     eqn = JaxprEqn(emit, [x], [], {"tag": "t"}, io)
     typecheck(Jaxpr((), [x], [], [eqn], io))
     refused(Jaxpr((), [x], [], [eqn]), r"a jaxpr must have the effects of its equations\n  got:    {}\n  wanted: {io}")

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from corejax.base.avals import ShapedArray, aval_of
+from corejax.base.effects import Effect
 from corejax.errors import CorejaxTypeError
 from corejax.ir import Jaxpr, JaxprEqn, Literal, Var, count_eqns, dce, eval_jaxpr, no_effects
 from corejax.kernel.checks import checked
@@ -29,6 +30,7 @@ class Toy:
         self.multiple_results = multiple_results
         self.origin = "toys 1.0"
         self._infer, self._impl = infer, impl
+        self.holds = None
         self.effects = self.dce = self.pretty = self.typecheck = None
         vars(self).update(hooks)
         if self.dce is not None:
@@ -118,8 +120,9 @@ total = Toy("total", lambda avals, *, axes: ShapedArray([n for i, n in enumerate
                                                        avals[0].dtype),
             lambda x, *, axes: np.sum(x, axes), ["axes"])
 pair = Toy("pair", lambda avals: (avals[0], avals[0]), lambda x: [x, -x], multiple_results=True)
+IO = Effect("io")
 emit = Toy("emit", lambda avals, *, tag: (), lambda x, *, tag: emitted.append((tag, x)) or [], ["tag"],
-           multiple_results=True, effects=lambda avals, *, tag: frozenset(("io",)))
+           multiple_results=True, effects=lambda avals, *, tag: frozenset((IO,)))
 call = Toy("call", lambda avals, *, jaxpr: tuple(jaxpr.out_avals), lambda *args, jaxpr: eval_jaxpr(jaxpr, (), *args),
            ["jaxpr"], multiple_results=True, dce=_call_dce, effects=lambda avals, *, jaxpr: jaxpr.effects)
 hidden = Toy("hidden", lambda avals, *, size, secret: avals[0], lambda x, **_: x, ["secret", "size"],

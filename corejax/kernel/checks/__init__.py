@@ -14,7 +14,9 @@ from corejax.kernel.checks.blame import (
 )
 from corejax.kernel.checks.equations import (
     WHOLE_RESULTS,
+    check_effects_allowed,
     checked,
+    refuse,
 )
 from corejax.kernel.checks.forms import (
     check_avals,
@@ -37,6 +39,8 @@ from corejax.kernel.checks.lowerings import (
     failed_lowering,
     failed_rule,
     foreign_value,
+    tokens_left_behind,
+    undeclared_effects,
     wrong_lowering,
 )
 from corejax.kernel.checks.values import (
@@ -56,6 +60,7 @@ __all__ = [
     "WHOLE_RESULTS",
     "check_array",
     "check_avals",
+    "check_effects_allowed",
     "check_elements",
     "check_made",
     "check_batched",
@@ -82,7 +87,10 @@ __all__ = [
     "no_array",
     "no_host_array",
     "of_user",
+    "refuse",
     "rule_error",
+    "tokens_left_behind",
+    "undeclared_effects",
     "whose",
     "wrong_count",
     "wrong_count_of_partials",

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from corejax.base.errors import CorejaxError, RuleError
+from corejax.base.avals import Linear, aval_of
+from corejax.base.effects import SITUATIONS, Effect
+from corejax.base.errors import CorejaxError, CorejaxNotImplementedError, RuleError
+from corejax.base.source import here
 from corejax.kernel.checks.blame import describe, failed, rule_error
 from corejax.kernel.checks.forms import check_avals, check_types
-from corejax.kernel.jaxpr import Atom, Effects, JaxprEqn, Var
+from corejax.kernel.jaxpr import Atom, Effects, JaxprEqn, Var, subjaxprs
 from corejax.kernel.varying import are_types_of
 
 if TYPE_CHECKING:
@@ -33,12 +36,39 @@ def checked(primitive: Primitive, hook: str, rule: Rule) -> Rule:
     return call
 
 
-def check_effects(primitive: Primitive, result: object, *_: Any, **__: Any) -> Effects:
-    """The effects of an equation."""
-    if isinstance(result, frozenset):
-        return result
-    raise rule_error(primitive, "effects", "didn't return a set of effects", describe(result), "a frozenset",
-                     "return frozenset((effect,)), or frozenset() where there is none")
+def check_effects(primitive: Primitive, result: object, *_: Any, **params: Any) -> Effects:
+    """The effects of an equation, none of which refuses to be held by the primitive."""
+    if not isinstance(result, frozenset):
+        raise rule_error(primitive, "effects", "didn't return a set of effects", describe(result), "a frozenset",
+                         "return frozenset((EFFECT,)), or frozenset() where there is none")
+    for effect in result:
+        if type(effect) is not Effect:
+            raise rule_error(primitive, "effects", "returned something that is no effect", describe(effect), "Effects",
+                             "declare it, EFFECT = Effect('mypack.log'), and return frozenset((EFFECT,))")
+    if result and primitive.holds is not None:
+        refuse(primitive, result, primitive.holds)
+    return result
+
+
+def check_effects_allowed(primitive: Primitive, situation: str, args: Sequence[object], params: Mapping[str, Any]
+                          ) -> None:
+    """Raise if the primitive has an effect that refuses this situation; programs among its params are asked inside."""
+    assert primitive.effects is not None
+    if next(subjaxprs(params), None) is None:
+        avals = tuple([x.aval if type(x) is Linear else aval_of(x) for x in args])
+        refuse(primitive, primitive.effects(avals, **params), situation)
+
+
+def refuse(primitive: Primitive, effects: Effects, situation: str) -> None:
+    """Raise if any of these effects refuses to happen in this situation."""
+    found = sorted([effect for effect in effects if situation in effect.refused], key=repr)
+    if found:
+        reason, _, todo = found[0].refused[situation].partition("; ")
+        raise CorejaxNotImplementedError(
+            f"{primitive.name}: the effect {found[0]} can't happen {SITUATIONS[situation]}: {reason}",
+            primitive=primitive.name, pack=primitive.origin, hook="effects", where=here(),
+            got=f"the effects {', '.join(map(str, found))}", wanted=f"programs without {found[0]} there",
+            todo=todo or "move what has the effect out of there")
 
 
 def check_pretty(primitive: Primitive, result: object, **_: Any) -> Mapping[str, Any]:

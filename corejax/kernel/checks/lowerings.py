@@ -9,11 +9,12 @@ import numpy as np
 
 from corejax.base import dtypes
 from corejax.base.avals import ShapedArray, is_masked
+from corejax.base.effects import Effect
 from corejax.base.errors import CorejaxError, RuleError, kind_of
 from corejax.base.source import describe, here, package_of
 from corejax.base.tracebacks import SEE_MORE, is_from_beneath, plain
 from corejax.kernel.checks.blame import failed
-from corejax.kernel.jaxpr import JaxprEqn
+from corejax.kernel.jaxpr import Effects, JaxprEqn
 
 
 def wrong_lowering(eqn: JaxprEqn | None, got: object, wanted: str) -> RuleError:
@@ -38,6 +39,21 @@ def foreign_value(eqn: JaxprEqn | None, value: object) -> RuleError:
                        "a value that was made when another program was lowered" if kept else kind_of(value),
                        "values made from this call's arguments, by this ctx", "don't keep values from call to call; "
                        "make new constants with ctx.constant")
+
+
+def tokens_left_behind(eqn: JaxprEqn | None, effect: Effect) -> RuleError:
+    """The error for a lowering rule that puts something with an ordered effect where its order would be lost."""
+    return _rule_error(eqn, "puts a program with an ordered effect into a region that doesn't pass its token on",
+                       f"the effect {effect}", "regions that take and return ctx.tokens",
+                       "make the operation by ctx.in_order, and enter each region by ctx.inside")
+
+
+def undeclared_effects(eqn: JaxprEqn, effects: Effects) -> RuleError:
+    """The error for a rule that has effects which the primitive doesn't declare."""
+    return _rule_error(eqn, "has effects that the primitive doesn't declare",
+                       ", ".join(map(str, sorted(effects - eqn.effects, key=repr))),
+                       f"effects among {{{', '.join(map(str, sorted(eqn.effects, key=repr)))}}}",
+                       "write the hook effects, which returns them")
 
 
 def check_open(ir: Any, eqns: Sequence[JaxprEqn]) -> None:

@@ -24,10 +24,11 @@ _raised: deque[tuple[Any, BaseException]] = deque(maxlen=64)
 
 def checked_callback(function: Callable[..., Sequence[Any]], out_avals: tuple[ShapedArray, ...],
                      primitive: checks.Blamed, where: str | None,
-                     before: Callable[[], None] | None = None) -> Callable[..., tuple[Any, ...]]:
+                     before: Callable[[], None] | None = None, tokens: int = 0) -> Callable[..., tuple[Any, ...]]:
     """`function` in the form that the runtime calls, with results checked and exceptions kept.
 
-    `before` is called whenever a program that uses it is about to run, in the thread that runs it.
+    `before` is called whenever a program that uses it is about to run, in the thread that runs it. The runtime passes
+    this many `tokens` before the operands.
     """
     hook = getattr(function, "hook", "xla_translation")
     who = "" if hook == "impl" else "the function that it has called back "
@@ -44,7 +45,7 @@ def checked_callback(function: Callable[..., Sequence[Any]], out_avals: tuple[Sh
         ending.stop_if_too_late()
         try:
             try:
-                outs = function(*map(_read_only_copy, operands))
+                outs = function(*map(_read_only_copy, operands[tokens:]))
             except Exception as error:
                 raise checks.failed(primitive, hook, error, where)  # noqa: B904
             return tuple(checks.check_called_back(outs, out_avals, wrong))

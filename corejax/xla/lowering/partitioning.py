@@ -6,7 +6,7 @@ a manual computation it doesn't: there, operations are those of each device, and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,7 +14,8 @@ from corejax.arrays.partitions import PartitionSpec
 from corejax.arrays.shardings import NamedSharding
 from corejax.base import _jaxlib
 from corejax.base.avals import ShapedArray
-from corejax.base.errors import CorejaxValueError
+from corejax.base.effects import Effect, ordered
+from corejax.base.errors import CorejaxNotImplementedError, CorejaxValueError
 from corejax.base.source import here
 
 if TYPE_CHECKING:
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 
 #: The attribute of arguments and results of functions.
 _SHARDING = "sdy.sharding"
+
+
+#: Stands for the mesh of the first device alone.
+_ONE = object()
 
 
 class Wanted(NamedTuple):
@@ -97,6 +102,31 @@ class Partitioning:
                                     todo="move the arguments to the mesh with cj.device_put, or make one mesh")
         return [self.devices.index(device) for device in devices]
 
+    def on_one(self, args: Sequence[Any], results: int) -> tuple[Sequence[Any], dict[str, Any]]:
+        """The operands and attributes of an operation with so many results that only one device runs, for all of them.
+
+        Where operations are those of each device, each runs its own.
+        """
+        manual = self.ctx.manual
+        if self.count < 2 or (manual is not None and manual.axes == set(manual.mesh.axis_names)):
+            return args, {}
+        if manual is not None:
+            raise CorejaxNotImplementedError(
+                "what happens once can't be in a program that is for each device along some axes of a mesh only",
+                where=here(), got=f"shard_map along {sorted(map(str, manual.axes))} of {manual.mesh}",
+                wanted="shard_map along all axes of the mesh", todo="leave out axis_names; or take the call out of it")
+        sdy, ir = _jaxlib.sdy, self.ctx.ir
+        if _ONE not in self._meshes:
+            self._meshes[_ONE] = "one_device"
+            with ir.InsertionPoint.at_block_begin(self.ctx.module.body):
+                sdy.MeshOp("one_device", sdy.MeshAttr.get([], [0]))
+        mesh = next((name for key, name in self._meshes.items() if key is not _ONE), None)
+        if mesh is not None:  # whole first, since the compiler warns of a way from divided to that device
+            args = [x if not hasattr(x.type, "shape") else self.ctx._create("sdy.sharding_constraint", [x.type], [x], {
+                "sharding": self._sharding(mesh, PartitionSpec(), len(x.type.shape))}).result for x in args]
+        one = sdy.TensorShardingAttr.get("one_device", [])
+        return args, {_SHARDING: sdy.TensorShardingPerValueAttr.get([one] * max(results, 1))}
+
     # The module
 
     def arguments(self, ir: Any, wanted: Sequence[NamedSharding | None], avals: Sequence[ShapedArray],
@@ -137,6 +167,8 @@ class Partitioning:
                body: Callable[[Sequence[Any]], Sequence[Any]]) -> list[Any]:
         """A computation whose operations are those of each device, along the axes that are manual."""
         ctx = self.ctx
+        if manual.mesh.size > 1:
+            check_effects(ctx.eqn.effects if ctx.eqn is not None else ())
         outer = ctx.manual.axes if ctx.manual is not None else frozenset()
         inner = manual._replace(axes=manual.axes | outer)
         if manual.mesh.size == 1:  # the partitioner doesn't run for one device, whose part is the whole
@@ -175,6 +207,19 @@ class Partitioning:
 
 def _axis(name: Hashable) -> str:
     return name if isinstance(name, str) else f"{type(name).__name__} {name!r}"
+
+
+def check_effects(effects: Iterable[Effect]) -> None:
+    """Raise if any of these effects can't happen in a program for several devices."""
+    kept = ordered(effects)
+    refused = [effect for effect in effects if "devices" in effect.refused]
+    for effect in refused or kept:
+        reason, _, todo = effect.refused.get("devices", "devices don't wait for each other").partition("; ")
+        raise CorejaxNotImplementedError(
+            f"the effect {effect} can't happen in a program for several devices: {reason}", where=here(),
+            got=f"{'the ordered effect' if effect.ordered else 'the effect'} {effect}",
+            wanted=f"a program for one device, or one without {effect}",
+            todo=todo or "let it be unordered, or move it out of the program for several devices")
 
 
 def constrain_within(ctx: Lowering, module: Any) -> None:

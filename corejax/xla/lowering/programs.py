@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +20,7 @@ from corejax.arrays.partitions import PartitionSpec
 from corejax.arrays.storage import to_numpy
 from corejax.base import _jaxlib, dtypes
 from corejax.base.avals import ShapedArray
+from corejax.base.effects import ordered
 from corejax.base.errors import CorejaxError, CorejaxTypeError, kind_of
 from corejax.base.source import at_hand, describe, tell_where
 from corejax.base.tracebacks import is_from_beneath
@@ -31,9 +33,10 @@ from corejax.kernel.checks import (
     failed_rule,
     foreign_value,
     rule_error,
+    undeclared_effects,
     wrong_lowering,
 )
-from corejax.kernel.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
+from corejax.kernel.jaxpr import ClosedJaxpr, Effects, Jaxpr, JaxprEqn, Literal, no_effects
 from corejax.kernel.keys import compiled_key, param_key
 from corejax.xla.lowering import custom_calls
 from corejax.xla.lowering.callback import checked_callback
@@ -42,8 +45,9 @@ from corejax.xla.lowering.donation import donation
 from corejax.xla.lowering.folding import DIVISIONS, divisible
 from corejax.xla.lowering.locations import LocatedRules
 from corejax.xla.lowering.nesting import Depth, order
+from corejax.xla.lowering.ordering import Tokens
 from corejax.xla.lowering.packed import in_range
-from corejax.xla.lowering.partitioning import Manual, Partitioning, Wanted
+from corejax.xla.lowering.partitioning import Manual, Partitioning, Wanted, check_effects
 from corejax.xla.lowering.types import Types, dense_attribute, describe_type
 
 if TYPE_CHECKING:
@@ -53,6 +57,10 @@ if TYPE_CHECKING:
 
 #: Array constants of at most this many elements are written into the module; larger ones become arguments.
 BAKED_ELEMENTS = 64
+
+
+#: The runtime's function that calls one of Python.
+_CALLBACK = "xla_ffi_python_cpu_callback"
 
 
 class _NoPrimitive(NamedTuple):
@@ -71,7 +79,7 @@ class Lowering:
 
     __slots__ = ("eqn", "out_types", "platform", "callbacks", "types", "ir", "module", "context",
                  "arguments", "partitioning", "manual", "_create", "_made", "_with_regions", "_functions", "_names",
-                 "_rules", "_literals", "_location", "_attributes", "_built", "_underway", "depth")
+                 "_rules", "_literals", "_location", "_attributes", "_built", "_underway", "_tokens", "depth")
 
     def __init__(self, platform: str, name: str) -> None:
         ir = self.ir = _jaxlib.ir
@@ -101,6 +109,7 @@ class Lowering:
         self._literals: dict[Any, Any] = {}
         self._attributes: dict[str, Any] = {}
         self._underway: set[Hashable] = set()  # what is being lowered by functions
+        self._tokens = Tokens()
 
     # The current equation
 
@@ -113,6 +122,11 @@ class Lowering:
     def avals_out(self) -> list[ShapedArray]:
         """The types of the equation's results."""
         return [var.aval for var in self.eqn.outvars]  # type: ignore[union-attr]
+
+    @property
+    def token_type(self) -> Any:
+        """The MLIR type of tokens, which keep the order of effects."""
+        return self.ir.Type.parse("!stablehlo.token", self.context)
 
     @property
     def mesh(self) -> Mesh | AbstractMesh | None:
@@ -191,13 +205,16 @@ class Lowering:
         attributes = {"callee": function}
         if not inline:
             attributes["mhlo.frontend_attributes"] = self.attribute('{inlineable = "false"}')
-        return list(self._create("func.call", out_types, args, attributes).results)
+        return self.in_order(lambda tokens, kinds: self._create(
+            "func.call", [*kinds, *out_types], [*tokens, *args], attributes).results, jaxpr.effects)
 
     def function(self, jaxpr: Jaxpr, name: str = "") -> tuple[Any, list[Any]]:
         """Outline a jaxpr as a function of the module, for an operation that names one: its symbol, and result types.
 
-        `call` is this and the operation `func.call`.
+        `call` is this and the operation `func.call`. The function of a jaxpr with ordered effects takes and returns
+        their tokens before everything else.
         """
+        self._check_declared(jaxpr)
         function, out_types, depth = self._function(jaxpr, name or jaxpr.name or "fn")
         self.depth = self.depth.above(depth, self.ir.InsertionPoint.current.block)
         return function, out_types
@@ -214,13 +231,13 @@ class Lowering:
         found = self._functions.get(key)
         if found is None:
             symbol = self._unique(_symbol(name))
-            saved = self.eqn, self.out_types, self._literals, self.depth
+            saved = self.eqn, self.out_types, self._literals, self.depth, self._tokens
             self.depth = Depth()
             try:
                 build_function(self, symbol, jaxpr, "private")
                 depth = self.depth
             finally:
-                self.eqn, self.out_types, self._literals, self.depth = saved
+                self.eqn, self.out_types, self._literals, self.depth, self._tokens = saved
             reference = self.ir.FlatSymbolRefAttr.get(symbol)
             found = self._functions[key] = reference, [self.types[aval] for aval in jaxpr.out_avals], depth
         return found
@@ -250,6 +267,7 @@ class Lowering:
         self._underway = {*self._underway, key}
         try:
             jaxpr = stage_closed(flat, avals, getattr(function, "__name__", "function"))
+            self._check_declared(jaxpr)
             outs = lower_equations(self, jaxpr, dict(zip(jaxpr.invars, args, strict=True)))
         finally:
             self.eqn, self.out_types, self._literals, self._underway = saved
@@ -295,27 +313,77 @@ class Lowering:
         for name, layouts, types in (("operand_layouts", operand_layouts, [x.type for x in operands]),
                                      ("result_layouts", result_layouts, out_types)):
             attrs[name] = custom_calls.layouts(self, target, name, layouts, types)
+        if self.partitioning is not None and (has_side_effect or target == _CALLBACK):
+            operands, once = self.partitioning.on_one(operands, len(out_types))
+            attrs |= once
         if aliases:
             attrs["output_operand_aliases"] = custom_calls.aliases(
                 self, target, aliases, [x.type for x in operands], out_types)
         return list(self._create("stablehlo.custom_call", out_types, operands, attrs | (attributes or {})).results)
 
     def callback(self, function: Callable[..., Sequence[Any]], args: Sequence[Any],
-                 out_avals: Sequence[ShapedArray], *, effectful: bool = False,
-                 before: Callable[[], None] | None = None) -> list[Any]:
+                 out_avals: Sequence[ShapedArray], *, before: Callable[[], None] | None = None) -> list[Any]:
         """Call a Python function from the running program, with a NumPy array for each operand; return the results.
 
         The function must return an array of exactly the right type for each aval; anything else is an error when the
-        program runs. Unless `effectful`, the call may be left out if its results aren't used. `before` is called
-        before each run of the program, and may raise to prevent it.
+        program runs. If the equation has effects, the call is made once, and in order if they are ordered; else it may
+        be left out if its results aren't used, and made more than once. `before` is called before each run of the
+        program, and may raise to prevent it.
         """
         primitive = self.eqn.primitive if self.eqn else _NoPrimitive()
         where = describe(self.eqn.source) if self.eqn else None
+        effects = self.eqn.effects if self.eqn else no_effects
         index = np.uint64(len(self.callbacks))
-        self.callbacks.append(checked_callback(function, tuple(out_avals), primitive, where, before))
+        skipped = len(ordered(effects))
+        self.callbacks.append(checked_callback(function, tuple(out_avals), primitive, where, before, skipped))
         out_types = [self.types[aval] for aval in out_avals]
-        return self.custom_call("xla_ffi_python_cpu_callback", args, out_types=out_types, has_side_effect=effectful,
-                                backend_config={"index": index})
+        return self.in_order(lambda tokens, kinds: self.custom_call(
+            _CALLBACK, [*tokens, *args], out_types=[*kinds, *out_types], has_side_effect=bool(effects),
+            backend_config={"index": index}))
+
+    # Effects
+
+    def in_order(self, make: Callable[[list[Any], list[Any]], Sequence[Any]], effects: Effects | None = None
+                 ) -> list[Any]:
+        """The results of an operation that comes after what has the equation's ordered effects so far.
+
+        `make(tokens, kinds)` inserts it: with a token for each of these effects before its other operands, and results
+        of these types before its other results, which are what is returned. There are none if no effect is ordered.
+        """
+        if effects is None:
+            effects = no_effects if self.eqn is None else self.eqn.effects
+        kept = ordered(effects) if effects else []
+        tokens = self._tokens.take(self, kept)
+        made = make(tokens, [token.type for token in tokens])
+        self._tokens.put(self, kept, made[:len(kept)])
+        return list(made[len(kept):])
+
+    @contextmanager
+    def inside(self, block: Any, tokens: Sequence[Any]) -> Iterator[None]:
+        """Insert what follows into a block of a region, where these are the tokens of the equation's ordered effects.
+
+        The region returns `ctx.tokens` before its other results.
+        """
+        saved = self._tokens, self._literals
+        self._literals = {}  # constants that are inserted in a region aren't visible outside
+        self._tokens = Tokens()
+        try:
+            with self.ir.InsertionPoint(block):
+                self._tokens.put(self, ordered(self.eqn.effects) if self.eqn else [], tokens)
+                yield
+        finally:
+            self._tokens, self._literals = saved
+
+    @property
+    def tokens(self) -> list[Any]:
+        """The tokens of the equation's ordered effects at this point."""
+        return self._tokens.take(self, ordered(self.eqn.effects) if self.eqn else [])
+
+    def _check_declared(self, jaxpr: Jaxpr) -> None:
+        """Raise if an equation's lowering has effects that its primitive doesn't declare."""
+        eqn = self.eqn
+        if eqn is not None and jaxpr.effects and not jaxpr.effects <= eqn.effects:
+            raise undeclared_effects(eqn, jaxpr.effects)
 
     # Several devices
 
@@ -380,19 +448,25 @@ def build_function(ctx: Lowering, symbol: str, jaxpr: Jaxpr, visibility: str, co
     ir, types = ctx.ir, ctx.types
     consts = consts or [None] * len(jaxpr.constvars)
     binders = [var for var, const in zip(jaxpr.constvars, consts, strict=True) if const is None] + [*jaxpr.invars]
-    kind = ir.FunctionType.get([types[var.aval] for var in binders], [types[aval] for aval in jaxpr.out_avals])
+    kept = ordered(jaxpr.effects) if jaxpr.effects else []
+    passed = [ctx.token_type] * len(kept) if kept and visibility == "private" else []
+    kind = ir.FunctionType.get([*passed, *[types[var.aval] for var in binders]],
+                               [*passed, *[types[aval] for aval in jaxpr.out_avals]])
     function = _jaxlib.func.FuncOp(symbol, kind, visibility=visibility, ip=ir.InsertionPoint(ctx.module.body))
     if arg_attributes is not None:
         function.arg_attrs = ir.ArrayAttr.get(arg_attributes(ir))
     block = function.add_entry_block()
-    ctx._literals = {}
+    ctx._literals, ctx._tokens = {}, Tokens()
     with ir.InsertionPoint(block):
-        env = dict(zip(binders, block.arguments, strict=True))
+        arguments = list(block.arguments)
+        env = dict(zip(binders, arguments[len(passed):], strict=True))
+        ctx._tokens.put(ctx, kept, arguments[:len(passed)] if passed else [
+            ctx._create("stablehlo.create_token", [ctx.token_type], []).result for _ in kept])
         for var, const in zip(jaxpr.constvars, consts, strict=True):
             if const is not None:
                 env[var] = ctx.constant(const)
         outs = lower_equations(ctx, jaxpr, env)
-        ctx._create("func.return", [], outs)
+        ctx._create("func.return", [], [*ctx._tokens.take(ctx, kept), *outs] if passed else outs)
     ctx._built.append(function)
     return function
 
@@ -485,6 +559,8 @@ def _lower_module(jaxpr: Jaxpr, consts: Sequence[object], name: str, platform: s
     try:
         with ctx.context, ctx._location:
             if wanted is not None:
+                if len(wanted.devices) > 1:
+                    check_effects(jaxpr.effects)
                 ctx.partitioning = Partitioning(ctx, wanted.devices)
                 attributes = partial(ctx.partitioning.arguments, wanted=wanted.arguments, avals=ctx.arguments,
                                      donation=attributes)

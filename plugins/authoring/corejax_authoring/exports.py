@@ -1,7 +1,8 @@
 """What the modules of a pack export, as the entry points that lead to it.
 
 - A name in a module's `__all__` is public. A function with a `.primitive` is that primitive's entry point, and every
-  public function is in `corejax.functions`. An `ElementType` is an element type, wherever it is; a `Setting` a setting.
+  public function is in `corejax.functions`. An `ElementType` is an element type, wherever it is; a `Setting` a
+  setting; an `Effect` an effect.
 - The public names of `roles.py` are roles, those of `operators.py` operators and array methods (`and_` fills the role
   `operators.and`), those of `numpy_tables.py` tables of NumPy functions, which are roles too, and those of `kernels.py`
   native kernels, named after the distribution.
@@ -28,6 +29,7 @@ from typing import TYPE_CHECKING, Any, Final
 from corejax.distributions import (
     AT_TOP,
     DTYPES,
+    EFFECTS,
     FUNCTIONS,
     ITSELF,
     KERNELS,
@@ -38,7 +40,7 @@ from corejax.distributions import (
     SETTINGS,
 )
 from corejax.errors import PackError, PluginError
-from corejax.plugin import HOOKS, ElementType, Setting, extended
+from corejax.plugin import HOOKS, Effect, ElementType, Setting, extended
 from corejax.rules import Target
 
 if TYPE_CHECKING:
@@ -59,7 +61,7 @@ Tables = dict[str, dict[str, str]]
 def tables(modules: Sequence[ModuleType], distribution: str) -> Tables:
     """The tables of a pack, from its modules, of which the package itself comes last."""
     found: Tables = {group: {} for group in (
-        PRIMITIVES, FUNCTIONS, NAMESPACES, ROLES, RULES, KERNELS, DTYPES, SETTINGS)}
+        PRIMITIVES, FUNCTIONS, NAMESPACES, ROLES, RULES, KERNELS, DTYPES, SETTINGS, EFFECTS)}
     elsewhere: set[int] = set()  # what is no function of cj.lax, though it is public
     at_top: set[int] = set()
     all_elsewhere = _namespace(modules[-1]) is not None
@@ -92,6 +94,8 @@ def _members(module: ModuleType, name: str, value: Any, distribution: str) -> It
         yield DTYPES, value.name
     elif isinstance(value, type) and issubclass(value, extended):
         yield DTYPES, value.__name__
+    elif isinstance(value, Effect):
+        yield EFFECTS, value.name
     elif isinstance(value, Setting):
         yield SETTINGS, value.name
     elif callable(value):

@@ -10,16 +10,17 @@ import numpy as np
 from corejax import lax
 from corejax.core import Array, ArrayLike, ShapedArray, dtypes
 from corejax.errors import CorejaxNotImplementedError
-from corejax.plugin import Sample, define, hookimpl, not_differentiable, not_linear, refused
+from corejax.plugin import Effect, Sample, define, hookimpl, not_differentiable, not_linear, refused
 from corejax_collectives import _lowering
 from corejax_collectives._axes import Names, as_names, is_among
 from corejax_collectives.permuting import Perm, as_perm, check_perm
 from corejax_collectives.varying import cast
 from corejax_control_flow import TOKEN
 
-__all__ = ["precv", "psend"]
+__all__ = ["COMMUNICATION", "precv", "psend"]
 
-_EFFECTS = frozenset({"one-sided communication"})
+COMMUNICATION = Effect("one-sided_communication")
+_EFFECTS = frozenset({COMMUNICATION})
 _NO_DERIVATIVE = "what is sent and what is received are two operations; ppermute has a derivative"
 
 
@@ -50,7 +51,7 @@ class PSend:
         return ShapedArray((), TOKEN.dtype)
 
     @hookimpl
-    def effects(self, avals: Any, *, axis_name: Names, perm: Perm) -> frozenset[str]:
+    def effects(self, avals: Any, *, axis_name: Names, perm: Perm) -> frozenset[Effect]:
         return _EFFECTS
 
     @hookimpl
@@ -106,7 +107,7 @@ class PRecv:
 
     @hookimpl
     def effects(self, avals: Any, *, shape: tuple[int, ...], dtype: np.dtype, axis_name: Names, perm: Perm
-                ) -> frozenset[str]:
+                ) -> frozenset[Effect]:
         return _EFFECTS
 
     @hookimpl

@@ -6,12 +6,13 @@ costs nothing: the compiler sees that no step writes to them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from corejax.core import Jaxpr, ShapedArray
+from corejax.plugin import Effect
 
 Values = list[Any]
 
@@ -95,22 +96,37 @@ def parts(values: Sequence[Any], sizes: Sequence[int]) -> list[Values]:
     return [*found, [*values[start:]]]
 
 
-def while_op(ctx: Any, state: Sequence[Any], condition: Callable[..., Values], body: Callable[..., Values]) -> Values:
-    """A `stablehlo.while`, each function filling a region of it; returns the final state."""
+def while_op(ctx: Any, state: Sequence[Any], condition: Callable[..., Values], body: Callable[..., Values],
+             effects: Collection[Effect] = ()) -> Values:
+    """A `stablehlo.while`, each function filling a region of it; returns the final state.
+
+    If the condition's `effects` have an order, it is evaluated before the loop and at the end of each step: an
+    operation's region that decides returns no token.
+    """
+    if any([effect.ordered for effect in effects]):
+        def step(_: Any, *state: Any) -> Values:
+            new = body(*state)
+            return [*condition(*new), *new]
+
+        return while_op(ctx, [*condition(*state), *state], lambda going, *_: [going], step)[1:]
     # The compiler drops what has no elements, and then constants that no step changes. To drop all ends the process.
     spare = [] if state and not any([0 in value.type.shape for value in state]) else [integer(ctx, 0, 1)]
-    kinds = [value.type for value in (*spare, *state)]
-    outs = ctx.op("stablehlo.while", [*spare, *state], None, kinds, 2)
-    outs = outs if isinstance(outs, list) else [outs]
-    for region, write_region in zip(ctx.regions, (condition, body), strict=True):
-        block = region.blocks.append(*kinds)
-        with ctx.ir.InsertionPoint(block):
-            count, inner = parts(block.arguments, (len(spare),))
-            outputs = write_region(*inner)
-            if write_region is body:
-                outputs = [*[binary(ctx, "add", x, integer(ctx, 1, 1)) for x in count], *outputs]
-            ctx.op("stablehlo.return", outputs, None, [])
-    return outs[len(spare):]
+
+    def loop(tokens: Values, token_types: Values) -> Values:
+        kinds = [*token_types, *[value.type for value in (*spare, *state)]]
+        outs = ctx.op("stablehlo.while", [*tokens, *spare, *state], None, kinds, 2)
+        for region, write_region in zip(ctx.regions, (condition, body), strict=True):
+            block = region.blocks.append(*kinds)
+            passed, count, inner = parts(list(block.arguments), (len(tokens), len(spare)))
+            with ctx.inside(block, passed):
+                outputs = write_region(*inner)
+                if write_region is body:
+                    outputs = [*ctx.tokens, *[binary(ctx, "add", x, integer(ctx, 1, 1)) for x in count], *outputs]
+                ctx.op("stablehlo.return", outputs, None, [])
+        return outs if isinstance(outs, list) else [outs]
+
+    found: Values = ctx.in_order(loop)
+    return found[len(spare):]
 
 
 def integer(ctx: Any, value: int, bound: int) -> Any:

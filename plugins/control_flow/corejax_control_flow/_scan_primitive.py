@@ -52,6 +52,7 @@ class Scan:
     """
 
     name = "scan"
+    holds = "loop"
     structural = True
     tracks_varying = True
     operands = ("*operands",)

@@ -53,7 +53,8 @@ def lower_bounded(loop: Loop, cond: Jaxpr, cond_consts: Values, args: Sequence[A
         carry, ys = loop.steps(1, consts, carry, [], ys, step)
         return [binary(ctx, "add", step, integer(ctx, 1, loop.length)), *cond_consts, *consts, *carry, *ys]
 
-    count, *outs = while_op(ctx, [integer(ctx, 0, loop.length), *cond_consts, *args, *ys], condition, body)
+    count, *outs = while_op(ctx, [integer(ctx, 0, loop.length), *cond_consts, *args, *ys], condition, body,
+                            cond.effects)
     _, _, carry, ys = parts(outs, sizes)
     return [count, *carry, *ys]
 

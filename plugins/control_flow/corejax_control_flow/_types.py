@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Sequence
 
-from corejax.core import ShapedArray, here
-from corejax.errors import CorejaxNotImplementedError
+from corejax.core import ShapedArray
 
 
 def all_match(avals: Sequence[ShapedArray], wanted: Sequence[ShapedArray]) -> bool:
@@ -21,12 +20,3 @@ def all_fit(avals: Sequence[ShapedArray], wanted: Sequence[ShapedArray]) -> bool
 def text_of(avals: Sequence[ShapedArray], none: str = "nothing") -> str:
     """The types, for an error; `none` says that there are none."""
     return ", ".join(map(str, avals)) or none
-
-
-def refuse_twice(effects: Collection[Hashable], problem: str, todo: str, *, primitive: str, hook: str, wanted: str
-                 ) -> None:
-    """Raise if there are effects, of something that would be computed a second time."""
-    if effects:
-        raise CorejaxNotImplementedError(
-            problem, primitive=primitive, hook=hook, wanted=wanted, where=here(), todo=todo,
-            got=f"the effects {', '.join(sorted(map(str, effects)))}")

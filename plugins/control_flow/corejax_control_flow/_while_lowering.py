@@ -28,7 +28,8 @@ class Lowering(NamedTuple):
 
     def plain(self, args: Sequence[Any]) -> list[Any]:
         """The loop for a condition that is a single boolean."""
-        outs = while_op(self.ctx, args, lambda *state: [self._cond(state)], lambda *state: self._body(state))
+        outs = while_op(self.ctx, args, lambda *state: [self._cond(state)], lambda *state: self._body(state),
+                        self.loop.cond.effects)
         return self.loop.operands(outs)[2]
 
     def masked(self, args: Sequence[Any]) -> list[Any]:

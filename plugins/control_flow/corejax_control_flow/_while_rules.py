@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from corejax.core import Jaxpr, JaxprEqn, Literal, Var, jvp_jaxpr, partial_eval_jaxpr, vmap_jaxpr
-from corejax.ir.surgery import dce, inline, reorder_invars
+from corejax.core import Jaxpr, Var, jvp_jaxpr, partial_eval_jaxpr, vmap_jaxpr
+from corejax.ir.surgery import dce, inline, reorder_invars, without_effects
 from corejax.plugin import carrying
 
 Flags = carrying.Flags
@@ -206,7 +206,7 @@ def halves(loop: Loop, unknown_in: Flags) -> Halves:
         now = _known_half(loop, first, n_residuals, reads, [*consts, *carry])
     if first.effects:
         body = _Again(first, second, n_residuals, [*consts, *carry]).body(body)
-    again = loop._replace(cond=_without_effects(loop.cond), body=body)
+    again = loop._replace(cond=without_effects(loop.cond), body=body)
     return Halves(now, shorter(again, carry) or _whole(again), carry)
 
 
@@ -243,42 +243,11 @@ class _Again(NamedTuple):
     def body(self, original: Jaxpr) -> Jaxpr:
         """A body with the operands and results of the original."""
         known_in = carrying.marked(original.invars, [not u for u in self.unknown_in])
-        eqns, outs = inline(_without_effects(self.known), known_in)
+        eqns, outs = inline(without_effects(self.known), known_in)
         n = len(outs) - self.n_residuals
         new, unknown_outs = inline(self.staged, [*outs[n:], *carrying.marked(original.invars, self.unknown_in)])
         known_outs, unknown = iter(outs[:n]), iter(unknown_outs)
         carry = self.unknown_in[len(original.invars) - len(original.outvars):]
         eqns += new
         return original.replace(eqns=eqns, outvars=[next(unknown) if u else next(known_outs) for u in carry],
-                                effects=_effects(eqns))
-
-
-def _without_effects(jaxpr: Jaxpr) -> Jaxpr:
-    """The jaxpr for its results alone: equations with effects only stay if a result depends on them."""
-    if not jaxpr.effects:
-        return jaxpr
-    live: set[Any] = {*jaxpr.outvars}
-    kept = []
-    for eqn in reversed(jaxpr.eqns):
-        if not live.isdisjoint(eqn.outvars):
-            kept.append(_without_effects_inside(eqn) if eqn.effects else eqn)
-            live.update([x for x in eqn.invars if type(x) is not Literal])
-    kept.reverse()
-    return jaxpr.replace(eqns=kept, effects=_effects(kept))
-
-
-def _without_effects_inside(eqn: JaxprEqn) -> JaxprEqn:
-    """The same for the programs that an equation carries."""
-    params: dict[str, Any] = {}
-    for name, value in eqn.params.items():
-        if type(value) is tuple:
-            params[name] = tuple([_without_effects(x) if isinstance(x, Jaxpr) else x for x in value])
-        else:
-            params[name] = _without_effects(value) if isinstance(value, Jaxpr) else value
-    effects = eqn.primitive.effects
-    assert effects is not None  # the equation has some
-    return eqn.replace(params=params, effects=effects(tuple([x.aval for x in eqn.invars]), **params))
-
-
-def _effects(eqns: Sequence[JaxprEqn]) -> frozenset[Any]:
-    return frozenset[Any]().union(*[eqn.effects for eqn in eqns])
+                                effects=frozenset().union(*[eqn.effects for eqn in eqns]))

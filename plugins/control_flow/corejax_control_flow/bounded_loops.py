@@ -35,7 +35,7 @@ from corejax.core import (
     to_dim,
     vmap_jaxpr,
 )
-from corejax.errors import ConcretizationError, CorejaxNotImplementedError, CorejaxTypeError, CorejaxValueError
+from corejax.errors import ConcretizationError, CorejaxTypeError, CorejaxValueError
 from corejax.ir.surgery import dce
 from corejax.plugin import Sample, carrying, define, hookimpl, not_linear
 from corejax_control_flow._bounded_steps import Bounded, filled_rows, first_active, masked_rows, names_axis, shorter
@@ -80,6 +80,7 @@ class BoundedWhileLoop:
     """
 
     name = "bounded_while_loop"
+    holds = "loop"
     structural = True
     multiple_results = True
     symbolic_zeros = True
@@ -139,6 +140,8 @@ class BoundedWhileLoop:
         found = batched(loop.body, axis.size, axis.name, (*const_dims, *carry_dims))
         cond, (pred,) = vmap_jaxpr(loop.cond_jaxpr, axis.size, axis.name, (*cond_dims, *found.carry))
         if pred is not None and not loop.idles:
+            if loop.jaxpr.effects or loop.cond_jaxpr.effects:
+                return carrying.one_by_one(bounded_while_loop.primitive, axis, args, dims, params)
             return _each_on_its_own(loop, axis, args, dims)
         carry = [x if wanted is None else to_dim(x, d, wanted, axis.size)
                  for x, d, wanted in zip(carry, carry_dims, found.carry, strict=True)]
@@ -416,13 +419,6 @@ def _each_on_its_own(loop: Bounded, axis: Any, args: Sequence[Any], dims: Sequen
     mode, so it has to be finite if the row's own steps were: an ended row takes its last step again and again, and one
     that takes no step at all takes those of the first row that does.
     """
-    if loop.jaxpr.effects or loop.cond_jaxpr.effects:
-        raise CorejaxNotImplementedError(
-            "bounded_while_loop: under vmap elements that have stopped keep running, so no step may have effects",
-            primitive="bounded_while_loop", hook="vmap", where=here(),
-            got=", ".join(sorted(map(str, loop.jaxpr.effects | loop.cond_jaxpr.effects))),
-            wanted="a condition that is the same for all elements, or a loop without effects",
-            todo="map with lax.map instead of vmap, or don't map the arguments that the condition depends on")
     size = axis.size
     cond_dims, const_dims, carry_dims = loop.operands(dims)
     front = tuple([0 if d is not None else None for d in const_dims])

@@ -27,8 +27,8 @@ from corejax.core import (
     stage,
     stage_closed,
 )
-from corejax.errors import CorejaxValueError
-from corejax.ir.surgery import select_outputs
+from corejax.errors import CorejaxNotImplementedError, CorejaxValueError
+from corejax.ir.surgery import select_outputs, without_effects
 from corejax.plugin import Sample, carrying, define, hookimpl, not_linear, roles
 from corejax_control_flow import _scan_rules as rules
 from corejax_control_flow._scan_body import Body
@@ -47,7 +47,6 @@ from corejax_control_flow._scan_rules import (
 )
 from corejax_control_flow._scan_saving import recompute_scan
 from corejax_control_flow._segments import Segments, avals_of, run_segments
-from corejax_control_flow._types import refuse_twice
 from corejax_control_flow.segmented_scanning import segmented_scan
 
 __all__ = ["checkpointed_scan"]
@@ -66,6 +65,7 @@ class CheckpointedScan:
     """
 
     name = "checkpointed_scan"
+    holds = "recomputed"
     structural = True
     operands = ("*operands",)
     multiple_results = True
@@ -111,11 +111,16 @@ class CheckpointedScan:
     @hookimpl
     def partial_eval(self, eqn: Any, unknown_in: Any) -> Any:
         body, params, unknown = body_of(eqn), eqn.params, tuple(unknown_in)
-        refuse_twice(
-            eqn.effects, "scan: with checkpoint_every, the effects of the body would happen twice in reverse mode",
-            "leave out checkpoint_every, or move the effects out of the loop", primitive="checkpointed_scan",
-            hook="partial_eval", wanted="a body without effects")
         split = split_body(body, unknown)
+        again = without_effects(body.jaxpr)
+        needed = again.effects | split.staged.jaxpr.effects
+        if needed:
+            raise CorejaxNotImplementedError(
+                "scan: with checkpoint_every, reverse mode computes steps again, and what these steps do can't be left "
+                "out the second time", primitive="checkpointed_scan", hook="partial_eval", where=here(),
+                got=f"the effects {', '.join(sorted(map(str, needed)))}, with results or operands that the derivative "
+                "needs", wanted="effects whose results aren't used",
+                todo="leave out checkpoint_every, or move the effects out of the loop")
         if not split.fresh_avals or not params["length"]:  # then nothing would be kept in any case
             fresh = [stacked(aval, params["length"]) for aval in split.fresh_avals]
             return carrying.divide(eqn, split, partial(_as_scan, eqn), fresh)
@@ -128,7 +133,8 @@ class CheckpointedScan:
         known = eqn.replace(primitive=_first_run, invars=[eqn.invars[i] for i in split.known_operands],
                             outvars=[*known_out, *starts.values()], params={
                                 "split": split, "segments": segments, "unroll": params["unroll"]})
-        staged = eqn.replace(primitive=segmented_scan.primitive, params={**params, "unknown": unknown},
+        staged = eqn.replace(primitive=segmented_scan.primitive, effects=frozenset(),
+                             params={**params, "jaxpr": again, "unknown": unknown},
                              invars=[*consts, *[starts.get(i, v) for i, v in enumerate(carry)], *xs],
                              outvars=carrying.marked(eqn.outvars, split.unknown_out))
         return known, staged, split.unknown_out, [*starts.values()]

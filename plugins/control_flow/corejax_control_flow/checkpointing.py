@@ -33,7 +33,7 @@ from corejax.errors import CorejaxTypeError
 from corejax.ir.surgery import dce, select_outputs
 from corejax.plugin import Sample, carrying, define, hookimpl
 from corejax_control_flow._known_calls import Origin, stage_known
-from corejax_control_flow._types import refuse_twice
+from corejax_control_flow.policies import nothing_saveable
 
 __all__ = ["checkpoint_call"]
 
@@ -57,6 +57,7 @@ class CheckpointCall:
     """
 
     name = "checkpoint_call"
+    holds = "recomputed"
     structural = True
     tracks_varying = True
     operands = ("*operands",)
@@ -115,10 +116,9 @@ class CheckpointCall:
     @hookimpl
     def partial_eval(self, eqn: JaxprEqn, unknown_in: Any) -> Any:
         jaxpr: Jaxpr = eqn.params["jaxpr"]
-        refuse_twice(jaxpr.effects, "checkpoint: in reverse mode, the effects of the function would happen twice",
-                     "move the effects out of the checkpointed function", primitive="checkpoint_call",
-                     hook="partial_eval", wanted="a function without effects")
         policy = eqn.params["policy"]
+        if policy is None and jaxpr.effects:  # what comes of them is saved, since they happen once
+            policy = nothing_saveable
         split = _whole_again(jaxpr, tuple(unknown_in)) if policy is None else _but_saved(
             jaxpr, tuple(unknown_in), policy)
         flags = eqn.params["prevent_cse"]

@@ -59,6 +59,8 @@ class CompositeCall:
 
     @hookimpl
     def xla_translation(self, ctx: Any, args: Any, *, jaxpr: Jaxpr, name: str, version: int, attributes: Any) -> Any:
+        if any([effect.ordered for effect in jaxpr.effects]):  # a composite's operands are its function's
+            return ctx.call(jaxpr, args, name)
         ir = ctx.ir
         function, out_types = ctx.function(jaxpr, name)
         made = ctx.op("stablehlo.composite", args, {

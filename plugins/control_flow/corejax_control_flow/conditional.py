@@ -39,7 +39,7 @@ from corejax.core import (
     values,
     vmap_jaxpr,
 )
-from corejax.errors import ConcretizationError, CorejaxNotImplementedError, CorejaxTypeError, CorejaxValueError, kind_of
+from corejax.errors import ConcretizationError, CorejaxTypeError, CorejaxValueError, kind_of
 from corejax.ir.surgery import forwarded_outputs, select_outputs
 from corejax.plugin import Sample, carrying, define, hookimpl, public, roles
 from corejax_control_flow._branch_saving import saving
@@ -83,6 +83,7 @@ class Cond:
     """
 
     name = "cond"
+    holds = "branch"
     structural = True
     tracks_varying = True
     multiple_results = True
@@ -125,6 +126,8 @@ class Cond:
     @hookimpl
     def vmap(self, axis: Any, args: Any, dims: Any, *, branches: Branches) -> Any:
         index, *operands = args
+        if dims[0] is not None and carrying.effects_of(branches):
+            return carrying.one_by_one(cond.primitive, axis, args, dims, {"branches": branches})
         if dims[0] is not None:
             return _Selection(axis, index, branches).run(operands, dims[1:])
         mapped, out_dims = batched(branches, axis.size, axis.name, tuple(dims[1:]))
@@ -135,12 +138,18 @@ class Cond:
         index, *operands = args
         if not _is_predicate(ctx, index):  # one below 0 would choose the last branch, as one too large does
             index = ctx.op("stablehlo.maximum", [index, ctx.constant(np.int32(0))], None, [index.type])
-        case = ctx.ir.Operation.create("stablehlo.case", results=list(ctx.out_types), operands=[index],
-                                       regions=len(branches))
-        for region, branch in zip(case.regions, branches, strict=True):
-            with ctx.ir.InsertionPoint(region.blocks.append()):
-                ctx.op("stablehlo.return", ctx.call(branch, operands, branch.name or "branch"), None, [])
-        return list(case.results)
+        kinds = list(ctx.out_types)
+
+        def case(tokens: list[Any], token_types: list[Any]) -> Any:
+            made = ctx.ir.Operation.create("stablehlo.case", results=[*token_types, *kinds], operands=[index],
+                                           regions=len(branches))
+            for region, branch in zip(made.regions, branches, strict=True):
+                with ctx.inside(region.blocks.append(), tokens):
+                    outs = ctx.call(branch, operands, branch.name or "branch")
+                    ctx.op("stablehlo.return", [*ctx.tokens, *outs], None, [])
+            return made.results
+
+        return ctx.in_order(case)
 
     @hookimpl
     def partial_eval(self, eqn: Any, unknown_in: Any) -> Any:
@@ -384,14 +393,6 @@ class _Selection:
     """A conditional whose index differs between the elements of a batch: all branches run, and results are selected."""
 
     def __init__(self, axis: Any, index: Any, branches: Branches) -> None:
-        effects = carrying.effects_of(branches)
-        if effects:
-            raise CorejaxNotImplementedError(
-                "cond: under vmap with a batched index all branches run, so none of them may have effects",
-                primitive="cond",
-                hook="vmap", got=", ".join(sorted(map(str, effects))), wanted="branches without effects",
-                where=here(),
-                todo="map with lax.map instead of vmap, or don't map the arguments that the index depends on")
         self.axis, self.index, self.branches = axis, index, branches
         self.number = Alternative("branch").of
         self._values: dict[Any, Any] = {}

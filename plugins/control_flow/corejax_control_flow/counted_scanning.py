@@ -67,6 +67,7 @@ class CountedScan:
     """
 
     name = "counted_scan"
+    holds = "loop"
     structural = True
     operands = ("count", "*operands")
     multiple_results = True

@@ -71,6 +71,7 @@ class CustomCall:
     """
 
     name = "custom_call"
+    holds = "rule"
     structural = True
     tracks_varying = True
     operands = ("*operands",)

@@ -34,6 +34,7 @@ class CustomFwdCall:
     """
 
     name = "custom_fwd_call"
+    holds = "rule"
     structural = True
     tracks_varying = True
     operands = ("*operands",)

@@ -69,6 +69,7 @@ class WhileLoop:
     """
 
     name = "while_loop"
+    holds = "loop"
     structural = True
     tracks_varying = True
     multiple_results = True
@@ -121,11 +122,7 @@ class WhileLoop:
         loop = Loop(body_jaxpr, cond_jaxpr, cond_nconsts, body_nconsts)
         found = rules.batched(loop, axis.size, axis.name, tuple(dims))
         if loop.effects and found.loop.cond.out_avals[0].shape:
-            raise CorejaxNotImplementedError(
-                "while_loop: under vmap elements that have stopped keep running, so no step may have effects",
-                primitive="while_loop", hook="vmap", got=", ".join(sorted(map(str, loop.effects))), where=here(),
-                wanted="a condition that is the same for all elements, or a loop without effects",
-                todo="map with lax.map instead of vmap, or don't map the arguments that the condition depends on")
+            return carrying.one_by_one(while_loop.primitive, axis, args, dims, _params(loop))
         cond_consts, body_consts, carry = loop.operands(args)
         _, _, carry_dims = loop.operands(dims)
         carry = [x if wanted is None else to_dim(x, d, wanted, axis.size)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from corejax.core import Array, ArrayLike, ShapedArray, flatten, namer, values
-from corejax.plugin import Sample, define, families, hookimpl, linear, public, shaping
+from corejax.plugin import Effect, Sample, define, families, hookimpl, linear, public, shaping
 
-__all__ = ["dce_sink", "stage", "stage_p", "stage_value"]
+__all__ = ["KEPT", "dce_sink", "stage", "stage_p", "stage_value"]
 
 
 class StageValue(families.Identity):
@@ -51,14 +51,8 @@ def stage(x: ArrayLike, /) -> Array:
     return stage_value.primitive.bind(*values([x], "stage", lambda _: "x"))  # type: ignore[no-any-return]
 
 
-class _Kept:
-    """The effect of `dce_sink`: the equation is kept, and nothing happens when the program runs."""
-
-    def __repr__(self) -> str:
-        return "kept"
-
-
-_KEPT = frozenset((_Kept(),))
+#: The effect of `dce_sink`: the equation is kept, and nothing happens when the program runs.
+KEPT = Effect("kept")
 
 
 class DceSink:
@@ -111,8 +105,8 @@ class DceSink:
         return []
 
     @hookimpl
-    def effects(self, avals: Any) -> frozenset[Any]:
-        return _KEPT
+    def effects(self, avals: Any) -> frozenset[Effect]:
+        return frozenset((KEPT,))
 
     @hookimpl
     def samples(self, rng: Any) -> Iterator[Sample]:

@@ -23,17 +23,18 @@ from corejax.core import (
     aval_of,
     dtypes,
     flatten,
+    here,
     instantiate,
     jvp_jaxpr,
     stage,
     transpose_jaxpr,
     vmap_jaxpr,
 )
-from corejax.ir.surgery import dce
+from corejax.errors import CorejaxNotImplementedError
+from corejax.ir.surgery import dce, without_effects
 from corejax.plugin import Sample, carrying, define, hookimpl
 from corejax_control_flow._closures import Reached
 from corejax_control_flow._ruled_calls import RuledCall
-from corejax_control_flow._types import refuse_twice
 from corejax_control_flow._vmap_derivatives import LinearMap, TangentCall, TransposedCall
 from corejax_control_flow._vmap_rules import UserMap, VmapRule
 
@@ -53,6 +54,7 @@ class CustomVmapCall(RuledCall):
     """
 
     name = "custom_vmap_call"
+    holds = "rule"
     structural = True
 
     @hookimpl
@@ -68,10 +70,14 @@ class CustomVmapCall(RuledCall):
                 instantiate(t) if linear else x for x, t, linear in zip(primals, tangents, call.linear, strict=True)
             ]), inexact)
         else:
-            refuse_twice(jaxpr.effects, "custom_vmap: for the derivative, the effects of the function would happen "
-                         "twice", "move the effects out of the function; or put custom_jvp or custom_vjp around it",
-                         primitive="custom_vmap_call", hook="jvp", wanted="a function without effects")
-            dots = _bind(TangentCall(call, nonzero, inexact), _tangents(jaxpr, nonzero, inexact),
+            program = _tangents(jaxpr, nonzero, inexact)
+            if program.effects:
+                raise CorejaxNotImplementedError(
+                    "custom_vmap: for the derivative, the effects of the function would happen twice",
+                    primitive=self.name, hook="jvp", wanted="effects whose results aren't used", where=here(),
+                    got=f"the effects {', '.join(sorted(map(str, program.effects)))}", todo="move the effects out of "
+                    "the function; or put custom_jvp or custom_vjp around it")
+            dots = _bind(TangentCall(call, nonzero, inexact), program,
                          [*primals, *carrying.without_zeros(tangents)])
         return outs, carrying.with_zeros(dots, inexact, [aval.tangent for aval in jaxpr.out_avals])
 
@@ -133,4 +139,4 @@ def _tangents(jaxpr: Jaxpr, nonzero: Flags, inexact: Flags) -> Jaxpr:
     """The program of a call's operands and their nonzero tangents that computes tangents of its inexact results."""
     dual, _ = jvp_jaxpr(jaxpr, nonzero, inexact)
     used = (*[False] * len(jaxpr.outvars), *[True] * sum(inexact))
-    return dce(dual, used, True)[0]
+    return without_effects(dce(dual, used, True)[0])

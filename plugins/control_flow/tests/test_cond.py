@@ -11,9 +11,9 @@ import pytest
 import corejax as cj
 from corejax import lax
 from corejax.core import Jaxpr, Linear, ShapedArray, Var, Zero, eval_jaxpr, stage
-from corejax.errors import CorejaxError, CorejaxNotImplementedError
+from corejax.errors import CorejaxError
 from corejax.ir import count_eqns, dce, jaxpr_text, parse_jaxpr, typecheck
-from corejax.plugin import define, hookimpl
+from corejax.plugin import Effect, define, hookimpl
 from corejax_control_flow import conditional
 
 X = np.array([0.3, -0.7, 1.1])
@@ -460,11 +460,13 @@ def test_equal_branches_share_one_function_of_the_module():
     np.testing.assert_allclose(cj.jit(f)(True, X), np.sin(np.cos(np.exp(X))) * 2)
 
 
+NOTED = Effect("noted_in_cond")
+
+
 class Note:
     """note(x) = x, and it writes x down."""
 
     name = "note"
-    linear = (0,)
 
     def __init__(self):
         self._seen = []
@@ -475,15 +477,19 @@ class Note:
         return args[0]
 
     @hookimpl
+    def xla_translation(self, ctx, args):
+        return ctx.callback(lambda x: [self.impl([x])], args, ctx.avals_out)[0]
+
+    @hookimpl
     def abstract_eval(self, avals):
         return avals[0]
 
     @hookimpl
     def effects(self, avals):
-        return frozenset({"note"})
+        return frozenset({NOTED})
 
 
-def test_effects_of_a_branch_are_those_of_the_conditional_and_refused_where_all_branches_run():
+def test_effects_of_a_branch_are_those_of_the_conditional_and_happen_for_the_elements_that_take_it():
     plugin = Note()
     note = define(plugin)
 
@@ -493,7 +499,7 @@ def test_effects_of_a_branch_are_those_of_the_conditional_and_refused_where_all_
 
     jaxpr = program_of_effects(f, True, 1.5)
     (eqn,) = conds(jaxpr)
-    assert frozenset({"note"}) == eqn.effects == jaxpr.effects
+    assert frozenset({NOTED}) == eqn.effects == jaxpr.effects
     assert 0 == len(eqn.outvars)
     assert 2 == len(names(dce(jaxpr, [False])[0]))  # the predicate's conversion, and the conditional
     eval_jaxpr(jaxpr, (), True, 1.5)
@@ -501,9 +507,10 @@ def test_effects_of_a_branch_are_those_of_the_conditional_and_refused_where_all_
     f(True, 3.5)
     f(False, 4.5)
     assert [1.5, 3.5] == plugin._seen
-    with pytest.raises(CorejaxNotImplementedError, match="all branches run, so none of them may have effects"):
-        cj.vmap(f)(np.array([True, False]), np.array([1.0, 2.0]))
-    assert [1.5, 3.5] == plugin._seen
+    for mapped in (cj.vmap(f), cj.jit(cj.vmap(f)), cj.vmap(cj.jit(f))):
+        plugin._seen.clear()
+        cj.block_until_ready(mapped(np.array([True, False, True]), np.array([1.0, 2.0, 3.0])))
+        assert [1.0, 3.0] == sorted(plugin._seen)
 
 
 def program_of_effects(fun, *args):

@@ -13,7 +13,7 @@ from corejax import lax
 from corejax.core import eval_jaxpr, is_staging
 from corejax.errors import CorejaxError
 from corejax.ir import count_eqns, dce, jaxpr_text, parse_jaxpr, typecheck
-from corejax.plugin import define, hookimpl, roles
+from corejax.plugin import Effect, define, hookimpl, roles
 
 RNG = np.random.default_rng(0)
 W, C, XS = RNG.standard_normal((2, 2)), RNG.standard_normal(2), RNG.standard_normal((5, 2))
@@ -224,6 +224,8 @@ def test_unrolled_loops_have_as_many_calls_of_the_body_as_steps_in_a_round():
 
 
 def test_effects_of_the_body_are_those_of_the_scan_and_keep_it_alive():
+    noted = Effect("noted_in_scan")
+
     class Note:
         name = "note"
 
@@ -237,11 +239,11 @@ def test_effects_of_the_body_are_those_of_the_scan_and_keep_it_alive():
 
         @hookimpl
         def effects(self, avals):
-            return frozenset({"note"})
+            return frozenset({noted})
 
     note = define(Note())
     jaxpr = cj.make_jaxpr(lambda xs: lax.scan(lambda c, x: (c + 1, (note(x), x * 2)[1]), 0, xs)[0])(XS).jaxpr
-    assert frozenset({"note"}) == jaxpr.effects == the_scan(jaxpr).effects
+    assert frozenset({noted}) == jaxpr.effects == the_scan(jaxpr).effects
     smaller, _ = dce(jaxpr, [False])
     assert ["note"] == names(the_scan(smaller).params["jaxpr"])
     typecheck(smaller)

@@ -14,7 +14,7 @@ from corejax import lax
 from corejax.core import ShapedArray, eval_jaxpr, partial_eval_jaxpr, stage
 from corejax.errors import CorejaxError
 from corejax.ir import count_eqns, dce, jaxpr_text, parse_jaxpr, typecheck
-from corejax.plugin import define, hookimpl
+from corejax.plugin import Effect, define, hookimpl
 
 RNG = np.random.default_rng(0)
 X, DOT, W = RNG.uniform(0.3, 0.9, 3), RNG.standard_normal(3), RNG.uniform(1.1, 1.5, 3)
@@ -25,11 +25,13 @@ class Pair(NamedTuple):
     second: object
 
 
+NOTED = Effect("noted")
+
+
 class Note:
     """note(x) = x, with an effect, and it writes x down."""
 
     name = "note"
-    linear = (0,)
 
     def __init__(self):
         self._seen = []
@@ -44,8 +46,12 @@ class Note:
         return avals[0]
 
     @hookimpl
+    def jvp(self, primals, tangents):
+        return note(*primals), tangents[0]
+
+    @hookimpl
     def effects(self, avals):
-        return frozenset({"note"})
+        return frozenset({NOTED})
 
     @hookimpl
     def vmap(self, axis, args, dims):
@@ -56,7 +62,7 @@ class Note:
         def write(x):
             self._seen.append(np.array(x))
             return [x]
-        return ctx.callback(write, args, ctx.avals_out, effectful=True)[0]
+        return ctx.callback(write, args, ctx.avals_out)[0]
 
 
 note_plugin = Note()
@@ -262,7 +268,7 @@ def test_effects_of_both_programs_are_those_of_the_loop_and_keep_it_alive():
         return x
 
     jaxpr = cj.make_jaxpr(f)(X).jaxpr
-    assert frozenset({"note"}) == jaxpr.effects == the_loop(jaxpr).effects
+    assert frozenset({NOTED}) == jaxpr.effects == the_loop(jaxpr).effects
     smaller, _ = dce(jaxpr, (False,))
     assert ["while_loop"] == names(smaller)
     note_plugin._seen.clear()
@@ -280,12 +286,14 @@ def test_a_loop_of_nothing_but_effects_runs():
     assert [5] == note_plugin._seen
 
 
-def test_effects_are_refused_where_each_element_has_its_own_end():
+@pytest.mark.parametrize("mapped", [lambda f: cj.vmap(f, (0, None)), lambda f: cj.jit(cj.vmap(f, (0, None)))])
+def test_effects_happen_in_the_steps_of_each_element(mapped):
     def f(limit, x):
         return lax.while_loop(lambda v: v < limit, lambda v: note(v) + 1.0, x)
 
-    with pytest.raises(NotImplementedError, match=r"no step may have effects(.|\n)*note(.|\n)*lax\.map"):
-        cj.make_jaxpr(cj.vmap(f, (0, None)))(X, 0.0)
+    note_plugin._seen.clear()
+    cj.block_until_ready(mapped(f)(np.array([2.0, 0.0, 1.0]), 0.0))
+    assert_same(sorted(note_plugin._seen), [0.0, 0.0, 1.0])
 
 
 # Forward mode
@@ -384,7 +392,7 @@ def test_effects_of_the_known_part_happen_once():
 
     jaxpr = cj.make_jaxpr(f)(0.5, 2.0).jaxpr
     known, staged, _, _ = partial_eval_jaxpr(jaxpr, (False, True))
-    assert (frozenset({"note"}), frozenset()) == (known.effects, staged.effects)
+    assert (frozenset({NOTED}), frozenset()) == (known.effects, staged.effects)
     typecheck(staged)
     outs, lin = cj.linearize(lambda y: f(0.5, y)[2], 2.0)
     assert_same((outs, lin(1.0)), cj.jvp(lambda y: f(0.5, y)[2], (2.0,), (1.0,)))

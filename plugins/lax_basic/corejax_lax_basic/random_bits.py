@@ -10,10 +10,24 @@ import numpy as np
 
 from corejax.core import Array, ArrayLike, DTypeLike, ShapedArray, Zero, aval_of, dtypes, to_dim
 from corejax.errors import CorejaxTypeError, CorejaxValueError
-from corejax.plugin import Sample, define, families, hookimpl, not_differentiable, not_linear, refused, roles, shaping
+from corejax.plugin import (
+    Effect,
+    Sample,
+    define,
+    families,
+    hookimpl,
+    not_differentiable,
+    not_linear,
+    refused,
+    roles,
+    shaping,
+)
 from corejax_lax_basic._axes import Shape, all_weak, canonical_dtype, check_shape, same_dtype
 
-__all__ = ["RandomAlgorithm", "rng_bit_generator", "rng_uniform"]
+__all__ = ["DRAWN", "RandomAlgorithm", "rng_bit_generator", "rng_uniform"]
+
+#: The effect of `rng_uniform`: each call draws other numbers.
+DRAWN = Effect("random_state")
 
 _NAME = "rng_bit_generator"
 
@@ -181,8 +195,8 @@ class RngUniform:
         return ShapedArray(shape, dtype, all_weak(avals))
 
     @hookimpl
-    def effects(self, avals: Sequence[ShapedArray], *, shape: Shape) -> frozenset[str]:
-        return frozenset({"random state"})
+    def effects(self, avals: Sequence[ShapedArray], *, shape: Shape) -> frozenset[Effect]:
+        return frozenset({DRAWN})
 
     @hookimpl
     def vmap(self, axis: Any, args: Sequence[Any], dims: Sequence[Any], *, shape: Shape) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from corejax import lax
-from corejax.plugin import Sample, define, hookimpl, not_linear, partials
+from corejax.plugin import Effect, Sample, define, hookimpl, not_linear, partials
 from corejax.testing import ConformanceError, check_primitive
 from corejax_testing.specification import HAS_SAMPLES
 
@@ -152,7 +152,7 @@ class Noted:
 
     @hookimpl
     def effects(self, avals: Sequence[Any]) -> frozenset[str]:
-        return frozenset(("note",))
+        return frozenset((Effect("sample_note"),))
 
     @hookimpl
     def samples(self, rng: np.random.Generator) -> Iterator[Sample]:
