@@ -81,7 +81,7 @@ class Effect:
         return self.name
 
     def __reduce__(self) -> tuple[object, ...]:
-        return named, (self.name, self.module)
+        return _restored, (self.name, self.ordered, dict(self.refused), self.module)
 
 
 _declared: dict[str, Effect] = {}
@@ -100,11 +100,13 @@ def _declare(effect: Effect) -> None:
         _declared[effect.name] = effect
 
 
-def named(name: str, module: str) -> Effect:
-    """The effect of this name, declared by this module."""
-    if name not in _declared:
-        __import__(module)
-    return _declared[name]
+def _restored(name: str, ordered: bool, refused: Mapping[str, str], module: str) -> Effect:
+    """The effect of this name; as it was declared elsewhere if its module isn't imported here."""
+    found = _declared.get(name)
+    if found is None:
+        found = object.__new__(Effect)
+        found.name, found.ordered, found.refused, found.module = name, ordered, MappingProxyType({**refused}), module
+    return found
 
 
 def ordered(effects: Iterable[Effect]) -> list[Effect]:

@@ -232,6 +232,8 @@ class Sample:
       type the result must be, weak or not.
     - `axes`: names of axes with their sizes, for a primitive that communicates along named axes. Operands and results
       have a leading axis for each, in this order; the primitive gets what is at one position, under maps.
+    - `happened`: for a primitive with effects, a function that returns what has happened since it was last called, as a
+      list whose items print alike if they are alike.
     - `exempt`: names of checks, with the reason why each doesn't hold here; or `"derivative"`, with the reason why the
       derivative is meant to be another one than the value's.
 
@@ -239,12 +241,14 @@ class Sample:
     Sample(args=(1.0, 2.0), params={'axis': 0})
     """
 
-    __slots__ = ("args", "atol", "axes", "domain", "error", "exempt", "params", "results", "singular", "ulps")
+    __slots__ = ("args", "atol", "axes", "domain", "error", "exempt", "happened", "params", "results", "singular",
+                 "ulps")
 
     def __init__(self, args: Sequence[Any], params: Mapping[str, Any] | None = None, domain: Any = None,
                  error: type[BaseException] | None = None, exempt: Mapping[str, str] | None = None,
                  singular: Sequence[float] = (), ulps: float | None = None, results: Any = None,
-                 atol: float | None = None, axes: Mapping[str, int] | None = None) -> None:
+                 atol: float | None = None, axes: Mapping[str, int] | None = None,
+                 happened: Callable[[], list[Any]] | None = None) -> None:
         self.args = tuple(args)
         self.params = dict(params or {})
         self.domain = domain
@@ -255,10 +259,11 @@ class Sample:
         self.results = results
         self.atol = atol
         self.axes = dict(axes or {})
+        self.happened = happened
 
     def __repr__(self) -> str:
         fields = [(name, getattr(self, name)) for name in (
-            "args", "params", "domain", "error", "exempt", "singular", "ulps", "results", "atol", "axes")]
+            "args", "params", "domain", "error", "exempt", "singular", "ulps", "results", "atol", "axes", "happened")]
         shown = [f"{name}={value!r}" for name, value in fields
                  if name == "args" or not (value is None or (isinstance(value, (dict, tuple)) and not value))]
         return f"Sample({', '.join(shown)})"

@@ -28,7 +28,7 @@ def checked_callback(function: Callable[..., Sequence[Any]], out_avals: tuple[Sh
     """`function` in the form that the runtime calls, with results checked and exceptions kept.
 
     `before` is called whenever a program that uses it is about to run, in the thread that runs it. The runtime passes
-    this many `tokens` before the operands.
+    this many `tokens` before the operands, and ends the process if they don't come back before the results.
     """
     hook = getattr(function, "hook", "xla_translation")
     who = "" if hook == "impl" else "the function that it has called back "
@@ -48,7 +48,7 @@ def checked_callback(function: Callable[..., Sequence[Any]], out_avals: tuple[Sh
                 outs = function(*map(_read_only_copy, operands[tokens:]))
             except Exception as error:
                 raise checks.failed(primitive, hook, error, where)  # noqa: B904
-            return tuple(checks.check_called_back(outs, out_avals, wrong))
+            return (*operands[:tokens], *checks.check_called_back(outs, out_avals, wrong))
         except BaseException as error:
             _raised.append((called, error))
             raise

@@ -7,6 +7,7 @@ from corejax_testing import (
             costs,
             declared,
             derivatives,
+            happening,
             memory,
             moving,
             orderings,
@@ -28,9 +29,9 @@ from corejax_testing import (
 )
 from corejax_testing.check import Check
 
-_MODULES = (sampling, refusals, declared, weak_types, values, special, memory, moving, platforms, programs, pieces,
-            repetition, derivatives, tangent_rules, transposes, batching, costs, precisions, other_types, other_params,
-            other_sizes, orderings)
+_MODULES = (sampling, refusals, declared, weak_types, values, special, memory, moving, platforms, programs, happening,
+            pieces, repetition, derivatives, tangent_rules, transposes, batching, costs, precisions, other_types,
+            other_params, other_sizes, orderings)
 
 #: Every check, by name.
 CHECKS: dict[str, Check] = {
