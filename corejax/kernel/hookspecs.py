@@ -133,7 +133,7 @@ def dce(eqn: JaxprEqn, used_out: Sequence[bool]) -> Any:
 
 @hookspec(firstresult=True)
 def effects(avals: Sequence[ShapedArray]) -> Any:
-    """`effects(avals, *, ...)`: the frozenset of effects of the equation. Without it: none."""
+    """`effects(avals, *, ...)`: the frozenset of the equation's `Effect`s. Without it: none."""
 
 
 @hookspec(firstresult=True)

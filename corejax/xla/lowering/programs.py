@@ -355,8 +355,9 @@ class Lowering:
         kept = ordered(effects) if effects else []
         tokens = self._tokens.take(self, kept)
         made = make(tokens, [token.type for token in tokens])
+        made = [made] if isinstance(made, self.ir.Value) else list(made)
         self._tokens.put(self, kept, made[:len(kept)])
-        return list(made[len(kept):])
+        return made[len(kept):]
 
     @contextmanager
     def inside(self, block: Any, tokens: Sequence[Any]) -> Iterator[None]:

@@ -112,7 +112,7 @@ def while_op(ctx: Any, state: Sequence[Any], condition: Callable[..., Values], b
     # The compiler drops what has no elements, and then constants that no step changes. To drop all ends the process.
     spare = [] if state and not any([0 in value.type.shape for value in state]) else [integer(ctx, 0, 1)]
 
-    def loop(tokens: Values, token_types: Values) -> Values:
+    def loop(tokens: Values, token_types: Values) -> Any:
         kinds = [*token_types, *[value.type for value in (*spare, *state)]]
         outs = ctx.op("stablehlo.while", [*tokens, *spare, *state], None, kinds, 2)
         for region, write_region in zip(ctx.regions, (condition, body), strict=True):
@@ -123,7 +123,7 @@ def while_op(ctx: Any, state: Sequence[Any], condition: Callable[..., Values], b
                 if write_region is body:
                     outputs = [*ctx.tokens, *[binary(ctx, "add", x, integer(ctx, 1, 1)) for x in count], *outputs]
                 ctx.op("stablehlo.return", outputs, None, [])
-        return outs if isinstance(outs, list) else [outs]
+        return outs
 
     found: Values = ctx.in_order(loop)
     return found[len(spare):]

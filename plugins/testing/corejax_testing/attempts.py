@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from corejax.errors import CorejaxError, CorejaxWarning
+from corejax.errors import CorejaxError, CorejaxNotImplementedError, CorejaxWarning
 from corejax.rules import Foreign, is_met, place_of_rule, rules_for, whose, without
 from corejax_testing.case import Case
 from corejax_testing.catalogue import CHECKS
@@ -25,10 +25,12 @@ _BASIC = ("the decomposition agrees", "impl and the compiled program agree", "jv
 
 
 def attempt(each: Check, case: Case) -> BaseException | None:
-    """What a check raises for a sample; None if the law holds."""
+    """What a check raises for a sample; None if the law holds. Where an effect refuses to happen, there is no law."""
     try:
         with quiet():
             each.run(case)
+    except CorejaxNotImplementedError as error:
+        return NotApplicable(f"refused: {error.message}") if error.hook == "effects" else error
     except (Exception, SystemExit) as error:  # a rule that raises when it should work fails the check
         return error
     return None
