@@ -100,10 +100,10 @@ def while_op(ctx: Any, state: Sequence[Any], condition: Callable[..., Values], b
              effects: Collection[Effect] = ()) -> Values:
     """A `stablehlo.while`, each function filling a region of it; returns the final state.
 
-    If the condition's `effects` have an order, it is evaluated before the loop and at the end of each step: an
-    operation's region that decides returns no token.
+    A condition with `effects` is evaluated before the loop and at the end of each step: the compiler leaves out a
+    region that decides where it knows how many steps there are, and such a region returns no tokens.
     """
-    if any([effect.ordered for effect in effects]):
+    if effects:
         def step(_: Any, *state: Any) -> Values:
             new = body(*state)
             return [*condition(*new), *new]
