@@ -13,10 +13,9 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Mapping
-from threading import Lock
 from types import MappingProxyType
 
-from corejax.base.errors import CorejaxTypeError, CorejaxValueError, kind_of, suggestion
+from corejax.base.errors import CorejaxTypeError, kind_of, suggestion
 from corejax.base.source import here
 from corejax.base.tracebacks import public
 
@@ -37,7 +36,7 @@ _NAME = re.compile(r"[A-Za-z_][\w.-]*")
 
 @public
 class Effect:
-    """Something that happens when a program runs, beside its results. Two of the same name are the same effect.
+    """Something that happens when a program runs, beside its results. Equal ones have one name, in one module.
 
     - `name`: what it is called where programs are printed; the name of its entry point in `corejax.effects`.
     - `ordered`: whether it happens in the order of the program. If not, it may move, but is never lost or doubled.
@@ -69,13 +68,12 @@ class Effect:
         self.name, self.ordered = name, ordered
         self.refused = MappingProxyType(dict(refused or {}))
         self.module = str(sys._getframe(1).f_globals.get("__name__", "?"))
-        _declare(self)
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is Effect and other.name == self.name
+        return type(other) is Effect and (other.name, other.module) == (self.name, self.module)
 
     def __hash__(self) -> int:
-        return hash((Effect, self.name))
+        return hash((self.name, self.module))
 
     def __repr__(self) -> str:
         return self.name
@@ -84,34 +82,16 @@ class Effect:
         return _restored, (self.name, self.ordered, dict(self.refused), self.module)
 
 
-_declared: dict[str, Effect] = {}
-_declaring = Lock()
-
-
-def _declare(effect: Effect) -> None:
-    """From now on it is known by its name. Declaring it again, in the same module, replaces it."""
-    with _declaring:
-        known = _declared.get(effect.name)
-        if known is not None and known.module != effect.module and known.module in sys.modules:
-            raise CorejaxValueError(
-                f"the effect {effect.name!r} was declared by {known.module} already", wanted="one declaration",
-                got=f"Effect({effect.name!r}) in {effect.module}", where=here(),
-                todo="choose another name, such as one that begins with your pack's; or import the other's effect")
-        _declared[effect.name] = effect
-
-
 def _restored(name: str, ordered: bool, refused: Mapping[str, str], module: str) -> Effect:
-    """The effect of this name; as it was declared elsewhere if its module isn't imported here."""
-    found = _declared.get(name)
-    if found is None:
-        found = object.__new__(Effect)
-        found.name, found.ordered, found.refused, found.module = name, ordered, MappingProxyType({**refused}), module
-    return found
+    """An effect that was pickled."""
+    effect = object.__new__(Effect)
+    effect.name, effect.ordered, effect.refused, effect.module = name, ordered, MappingProxyType({**refused}), module
+    return effect
 
 
 def ordered(effects: Iterable[Effect]) -> list[Effect]:
-    """Those that keep their order, sorted by name."""
-    return sorted([effect for effect in effects if effect.ordered], key=lambda effect: effect.name)
+    """Those that keep their order, always in the same one."""
+    return sorted([effect for effect in effects if effect.ordered], key=lambda effect: (effect.name, effect.module))
 
 
 def _wrong(problem: str, got: str, wanted: str, todo: str | None = None) -> CorejaxTypeError:

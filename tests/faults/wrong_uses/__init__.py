@@ -7,6 +7,7 @@ from . import (
     control_flow,
     convolutions,
     custom_rules,
+    effects,
     eigenvalues,
     factorisations,
     fft,
@@ -35,5 +36,5 @@ GROUPS: tuple[Group, ...] = (*shapes.GROUPS, *indexing.GROUPS, *python_values.GR
                              *windows.GROUPS, *convolutions.GROUPS,
                              *factorisations.GROUPS, *eigenvalues.GROUPS, *fft.GROUPS, *numpy_calls.GROUPS,
                              *numpy_mathematics.GROUPS, *meshes.GROUPS, *names.GROUPS,
-                             *plugins.GROUPS)
+                             *plugins.GROUPS, *effects.GROUPS)
 CASES: tuple[WrongUse, ...] = tuple(case for group in GROUPS for case in group.cases)
