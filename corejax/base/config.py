@@ -97,6 +97,8 @@ SETTINGS: dict[str, Setting] = {setting.name: setting for setting in (
             "how many bytes that directory may take; the least recently used programs are removed first"),
     Setting("backend", AUTO, Name(),
             "the backend that programs run on, such as 'cpu' or 'cuda'; 'auto' is the best one that works"),
+    Setting("progress", True, OneOf(True, False),
+            "on a terminal, say what takes long: compiling for more than two seconds"),
     Setting("num_cpu_devices", None, Whole(1, optional=True),
             "how many devices the CPU is divided into; None leaves it to the runtime: one"),
 )}
@@ -133,6 +135,7 @@ class Config(threading.local):
     compilation_cache_dir: str | None
     compilation_cache_max_size: int
     backend: str
+    progress: bool
     num_cpu_devices: int | None
 
     @_entry
