@@ -12,13 +12,13 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from corejax.base.avals import ShapedArray
 from corejax.base.caches import WeakCache
-from corejax.base.errors import CorejaxTypeError, kind_of
+from corejax.base.errors import CorejaxNotImplementedError, CorejaxTypeError, kind_of
 from corejax.base.source import here
 from corejax.installed.roles import roles
 from corejax.interpreters.splitting import Flags, Place, Split
 from corejax.interpreters.staging import stage_closed
 from corejax.ir.arguments import check_each
-from corejax.ir.surgery import dce, inline, select_outputs
+from corejax.ir.surgery import dce, equation_without_effects, inline, select_outputs
 from corejax.kernel.axes import AxisEnv
 from corejax.kernel.context import context
 from corejax.kernel.jaxpr import Atom, Jaxpr, JaxprEqn, Var, no_effects
@@ -173,7 +173,13 @@ def _known_results(eqn: JaxprEqn, unknown_in: Flags, unknown_out: Sequence[bool]
     if not waiting.isdisjoint(known.invars):
         return (), [eqn], [True] * len(eqn.outvars), ()
     outs = [v for v, u in zip(eqn.outvars, unknown_out, strict=True) if not u]
-    return [known], [eqn], unknown_out, outs if eqn.effects or decision(policy, eqn) else ()
+    again = equation_without_effects(eqn) if eqn.effects else eqn
+    if again.effects:
+        raise CorejaxNotImplementedError(
+            f"{eqn.primitive.name}: it is computed again as a whole, and its effects have results that are needed then",
+            primitive=eqn.primitive.name, where=here(), got=f"the effects {sorted(map(str, again.effects))}",
+            wanted="effects whose results aren't used", todo="take what has the effect out of it")
+    return [known], [again], unknown_out, outs if decision(policy, eqn) else ()
 
 
 def _offloaded(eqn: JaxprEqn, how: Offloadable) -> _Parts:

@@ -82,10 +82,13 @@ def backward(eqns: Sequence[TapeEqn], outs: Sequence[object], cotangents: Sequen
             ct = _cotangents(primitive, found, defined)
         else:
             ct = found.pop(defined[0], None)
+        if primitive.effects is not None and primitive.effects(tuple([x.aval for x in operands]), **params):
+            checks.check_effects_allowed(primitive, "transpose", operands, params)
+            if ct is None:  # its rule says what becomes of the effects: they are never just left out
+                zeros = [instantiate(Zero(x.aval)) for x in defined]
+                ct = zeros if primitive.multiple_results else zeros[0]
         if ct is None:
             continue
-        if primitive.effects is not None:
-            checks.check_effects_allowed(primitive, "transpose", operands, params)
         try:
             back = primitive.transpose(ct, operands, **params)
         except Exception as error:

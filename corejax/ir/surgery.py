@@ -264,14 +264,14 @@ def without_effects(jaxpr: Jaxpr) -> Jaxpr:
     kept = []
     for eqn in reversed(jaxpr.eqns):
         if not live.isdisjoint(eqn.outvars):
-            kept.append(_without_effects_inside(eqn) if eqn.effects else eqn)
+            kept.append(equation_without_effects(eqn) if eqn.effects else eqn)
             live.update([x for x in eqn.invars if type(x) is not Literal])
     kept.reverse()
     return jaxpr.replace(eqns=kept, effects=no_effects.union(*[eqn.effects for eqn in kept]))
 
 
-def _without_effects_inside(eqn: JaxprEqn) -> JaxprEqn:
-    """The same for the programs that an equation carries."""
+def equation_without_effects(eqn: JaxprEqn) -> JaxprEqn:
+    """The same for the programs that an equation with effects carries."""
     params: dict[str, Any] = {}
     for name, value in eqn.params.items():
         if type(value) is tuple:

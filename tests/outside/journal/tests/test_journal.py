@@ -133,6 +133,41 @@ def test_a_pass_backward_writes_when_it_runs():
         assert wanted == lines_of(run, 3.0)
 
 
+def test_what_depends_on_a_tangent_is_refused_backward_and_not_lost():
+    @cj.custom_jvp
+    def f(x):
+        return x * x
+
+    @f.defjvp
+    def _(primals, tangents):
+        journal(tangents[0], name="tangent")
+        return f(*primals), 2.0 * primals[0] * tangents[0]
+
+    assert [("tangent", 1.0)] == lines_of(lambda x: cj.jvp(f, (x,), (1.0,)), 3.0)
+    pushed = lines_of(lambda x: [cj.linearize(f, x)[1](t) for t in (1.0, 2.0)], 3.0)
+    assert [("tangent", 1.0), ("tangent", 2.0)] == pushed
+    for run in (cj.grad(f), cj.jit(cj.grad(f)), cj.grad(lambda x: lax.fori_loop(0, 2, lambda i, x: f(x), x))):
+        with pytest.raises(CorejaxNotImplementedError, match="journal .* has no transpose rule"):
+            run(3.0)
+
+
+@pytest.mark.parametrize("most", [8, 40, 1000])
+def test_steps_that_reverse_mode_takes_again_write_once(most):
+    def f(x):
+        return lax.bounded_while_loop(lambda x: x < 5.0, lambda x: (journal(x, name="step"), x * x + x)[1], x,
+                                      max_steps=most)
+
+    def segments(x):
+        return lax.scan(lambda x, _: ((journal(x, name="step"), lax.sin(x))[1], None), x, None, length=12,
+                        checkpoint_every=4)[0]
+
+    for g in (f, segments, cj.checkpoint(f), cj.checkpoint(segments)):
+        wanted = lines_of(g, 1.0)
+        assert 2 == len(wanted) or 12 == len(wanted)
+        for run in (cj.grad(g), cj.jit(cj.grad(g)), cj.grad(cj.jit(g))):
+            assert wanted == lines_of(run, 1.0)
+
+
 def test_a_batch_is_refused_with_what_to_do():
     with pytest.raises(CorejaxNotImplementedError, match=r"(?s)the effect journal .* each element .*lax\.map"):
         cj.vmap(called)(np.arange(3.0))
