@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -36,7 +35,7 @@ from corejax.kernel.checks import (
     undeclared_effects,
     wrong_lowering,
 )
-from corejax.kernel.jaxpr import ClosedJaxpr, Effects, Jaxpr, JaxprEqn, Literal, no_effects
+from corejax.kernel.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, no_effects
 from corejax.kernel.keys import compiled_key, param_key
 from corejax.xla.lowering import custom_calls
 from corejax.xla.lowering.callback import checked_callback
@@ -45,7 +44,7 @@ from corejax.xla.lowering.donation import donation
 from corejax.xla.lowering.folding import DIVISIONS, divisible
 from corejax.xla.lowering.locations import LocatedRules
 from corejax.xla.lowering.nesting import Depth, order
-from corejax.xla.lowering.ordering import Tokens
+from corejax.xla.lowering.ordering import InOrder, Tokens
 from corejax.xla.lowering.packed import in_range
 from corejax.xla.lowering.partitioning import Manual, Partitioning, Wanted, check_effects
 from corejax.xla.lowering.types import Types, dense_attribute, describe_type
@@ -70,16 +69,16 @@ class _NoPrimitive(NamedTuple):
     origin: str = "corejax"
 
 
-class Lowering:
+class Lowering(InOrder):
     """What a lowering rule sees as `ctx`: the current equation, and ways to make operations.
 
     `avals_in`, `avals_out` and `out_types` (MLIR types) belong to the equation. Operations are inserted at MLIR's
     current insertion point, so a rule that builds a region enters its block with `ir.InsertionPoint(block)` first.
     """
 
-    __slots__ = ("eqn", "out_types", "platform", "callbacks", "types", "ir", "module", "context",
-                 "arguments", "partitioning", "manual", "_create", "_made", "_with_regions", "_functions", "_names",
-                 "_rules", "_literals", "_location", "_attributes", "_built", "_underway", "_tokens", "depth")
+    __slots__ = ("out_types", "platform", "callbacks", "types", "module", "arguments", "partitioning", "manual",
+                 "depth", "_create", "_made", "_with_regions", "_functions", "_names", "_rules", "_location",
+                 "_attributes", "_built", "_underway")
 
     def __init__(self, platform: str, name: str) -> None:
         ir = self.ir = _jaxlib.ir
@@ -122,11 +121,6 @@ class Lowering:
     def avals_out(self) -> list[ShapedArray]:
         """The types of the equation's results."""
         return [var.aval for var in self.eqn.outvars]  # type: ignore[union-attr]
-
-    @property
-    def token_type(self) -> Any:
-        """The MLIR type of tokens, which keep the order of effects."""
-        return self.ir.Type.parse("!stablehlo.token", self.context)
 
     @property
     def mesh(self) -> Mesh | AbstractMesh | None:
@@ -340,45 +334,6 @@ class Lowering:
         return self.in_order(lambda tokens, kinds: self.custom_call(
             _CALLBACK, [*tokens, *args], out_types=[*kinds, *out_types], has_side_effect=bool(effects),
             backend_config={"index": index}))
-
-    # Effects
-
-    def in_order(self, make: Callable[[list[Any], list[Any]], Sequence[Any]], effects: Effects | None = None
-                 ) -> list[Any]:
-        """The results of an operation that comes after what has the equation's ordered effects so far.
-
-        `make(tokens, kinds)` inserts it: with a token for each of these effects before its other operands, and results
-        of these types before its other results, which are what is returned. There are none if no effect is ordered.
-        """
-        if effects is None:
-            effects = no_effects if self.eqn is None else self.eqn.effects
-        kept = ordered(effects) if effects else []
-        tokens = self._tokens.take(self, kept)
-        made = make(tokens, [token.type for token in tokens])
-        made = [made] if isinstance(made, self.ir.Value) else list(made)
-        self._tokens.put(self, kept, made[:len(kept)])
-        return made[len(kept):]
-
-    @contextmanager
-    def inside(self, block: Any, tokens: Sequence[Any]) -> Iterator[None]:
-        """Insert what follows into a block of a region, where these are the tokens of the equation's ordered effects.
-
-        The region returns `ctx.tokens` before its other results.
-        """
-        saved = self._tokens, self._literals
-        self._literals = {}  # constants that are inserted in a region aren't visible outside
-        self._tokens = Tokens()
-        try:
-            with self.ir.InsertionPoint(block):
-                self._tokens.put(self, ordered(self.eqn.effects) if self.eqn else [], tokens)
-                yield
-        finally:
-            self._tokens, self._literals = saved
-
-    @property
-    def tokens(self) -> list[Any]:
-        """The tokens of the equation's ordered effects at this point."""
-        return self._tokens.take(self, ordered(self.eqn.effects) if self.eqn else [])
 
     def _check_declared(self, jaxpr: Jaxpr) -> None:
         """Raise if an equation's lowering has effects that its primitive doesn't declare."""
