@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from corejax import (
         debug as debug,
         dtypes as dtypes,
+        experimental as experimental,
         export as export,
         sharding as sharding,
         stages as stages,
@@ -109,6 +110,7 @@ _ORIGINS = origins({
     "corejax.arrays.shards": "Shard",
     "corejax.debug": "=debug",
     "corejax.dtypes": "=dtypes",
+    "corejax.experimental": "=experimental",
     "corejax.export": "=export",
     "corejax.sharding": "=sharding",
     "corejax.stages": "=stages",
@@ -191,7 +193,5 @@ def _instead_of(name: str) -> str:
 
 def __dir__() -> list[str]:
     found = registry.installed()
-    brought = [name for name in found.names(groups.NAMESPACES) if not name.startswith("lax.")]
-    brought += [name.removeprefix(groups.AT_TOP) for name in found.names(groups.FUNCTIONS)
-                if name.startswith(groups.AT_TOP)]
-    return sorted({*__all__, *[name for name in brought if not namespaces.is_reserved(name)], "__version__"})
+    brought = [name for name in found.names_at("cj") if not namespaces.is_reserved(name)]
+    return sorted({*__all__, *brought, "__version__"})

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         COMMANDS as COMMANDS,
         DTYPES as DTYPES,
         EFFECTS as EFFECTS,
+        EXPERIMENTAL as EXPERIMENTAL,
         FUNCTIONS as FUNCTIONS,
         GROUPS as GROUPS,
         ITSELF as ITSELF,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
         TABLES as TABLES,
         counted as counted,
         noun as noun,
+        place as place,
     )
     from corejax.installed.manifest import (
         Manifest as Manifest,
@@ -56,8 +58,8 @@ else:  # so that type checkers refuse names that aren't there
         "corejax.installed.contents": "NOT_DISTRIBUTED",
         "corejax.installed.distributions": "Entry Pack",
         "corejax.installed.groups":
-            "AT_TOP CHECKS COMMANDS DTYPES EFFECTS FUNCTIONS GROUPS ITSELF KERNELS NAMESPACES PRIMITIVES ROLES "
-            "RULES SETTINGS TABLES counted noun",
+            "AT_TOP CHECKS COMMANDS DTYPES EFFECTS EXPERIMENTAL FUNCTIONS GROUPS ITSELF KERNELS NAMESPACES "
+            "PRIMITIVES ROLES RULES SETTINGS TABLES counted noun place",
         "corejax.installed.manifest": "Manifest bringing distribution standard",
         "corejax.installed.namespaces": "is_reserved",
         "corejax.installed.registry": "broken installed load load_entry words",

@@ -26,8 +26,8 @@ TOOL_API = (*PACK_API, "corejax.distributions", "corejax.rules", "corejax.plugin
 
 #: Public names and nothing else: they may import every room, and no room imports one of them.
 FACADES = {f"corejax{name}" for name in ("", ".__main__", ".config", ".core", ".debug", ".distributions", ".dtypes",
-                                         ".errors", ".lax", ".plugin", ".plugins", ".rules", ".sharding", ".stages",
-                                         ".tree", ".tree_util", ".typing")}
+                                         ".errors", ".experimental", ".lax", ".plugin", ".plugins", ".rules",
+                                         ".sharding", ".stages", ".tree", ".tree_util", ".typing")}
 
 #: What imports another module of its room for type checkers only, in a circle, and why.
 TYPES_ONLY = {

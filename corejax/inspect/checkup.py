@@ -102,17 +102,15 @@ def _of_check(installed: Manifest, name: str) -> Iterator[Problem]:
 
 def _problems(installed: Manifest, entry: Entry) -> Iterator[Problem]:
     """What is wrong with an entry, or with its whole pack if that is broken."""
-    at_top = entry.name.removeprefix(groups.AT_TOP) if entry.group == groups.FUNCTIONS else entry.name
     if entry.group in (groups.FUNCTIONS, groups.NAMESPACES):
         what = f"the {groups.noun(entry.group)} {entry.name!r}"
-        last = at_top.removeprefix("lax.") if entry.group == groups.NAMESPACES else at_top
+        where, last = groups.place(entry.group, entry.name)
         if not last.isidentifier() or iskeyword(last):
             yield Problem(entry.pack.name, f"{what} can't be imported by this name",
-                          "choose a name without dots, or one below lax: lax.NAME" if "." in last else
+                          "choose a name without dots, or one below lax or experimental: lax.NAME" if "." in last else
                           "choose a name that can be written in Python, and is not a keyword")
             return
-    if entry.group == groups.NAMESPACES or at_top != entry.name:
-        if namespaces.is_reserved(at_top) or at_top.startswith("_"):
+        if where == "cj" and (namespaces.is_reserved(last) or last.startswith("_")):
             yield Problem(entry.pack.name, f"{what} is a name of corejax's own", "choose another name")
             return
     try:
@@ -155,13 +153,13 @@ def _of_backend(entry: Entry) -> Iterator[Problem]:
 
 def _of_namespace(entry: Entry) -> Iterator[Problem]:
     """Import the module and what is below it by the names that users have for them."""
-    below, last = entry.name.startswith("lax."), entry.name.removeprefix("lax.")
+    where, last = groups.place(groups.NAMESPACES, entry.name)
     installed = registry.installed()
-    function = installed.choose_function(last) if below else \
-        installed.choose(groups.FUNCTIONS, f"{groups.AT_TOP}{last}")
+    function = installed.choose_function(last) if where == "lax" else \
+        installed.choose(groups.FUNCTIONS, f"{where}/{last}")
     if function is not None:
         yield Problem(entry.pack.name, f"the namespace {entry.name!r} has the name of a function of {function.pack}, "
-                                       f"{'lax' if below else 'cj'}.{last}, so one of them is hidden",
+                                       f"{where}.{last}, so one of them is hidden",
                       "choose another name")
         return
     module = namespaces.load(entry.name)

@@ -142,8 +142,7 @@ def _provided(group: str, name: str) -> Provided:
     installed, noun = manifest.read(), groups.noun(group)
     entries = installed.providers(group, name)
     if group == groups.FUNCTIONS:  # other groups have what is called the same
-        top = name.startswith(groups.AT_TOP)
-        entries = installed.at_top(name.removeprefix(groups.AT_TOP)) if top else installed.in_lax(name)
+        _, entries = installed.called(group, name)
     try:
         entry = installed.one_of(group, name, entries)
         assert entry is not None

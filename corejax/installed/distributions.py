@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple, Protocol
 
 from corejax.installed import requirements
-from corejax.installed.groups import CHECKS, COMMANDS, GROUPS, NAMESPACES, PREFIX, PRIMITIVES
+from corejax.installed.groups import BELOW_LAX, CHECKS, COMMANDS, GROUPS, NAMESPACES, PREFIX, PRIMITIVES
 
 _VALUE = re.compile(r"(?P<module>[^\W\d]\w*(\.[^\W\d]\w*)*)\s*(:\s*(?P<attr>[^\W\d]\w*(\.[^\W\d]\w*)*)\s*)?(\[.*\])?")
 
@@ -107,7 +107,7 @@ class Pack:
 
     def below_lax(self) -> list[str]:
         """Its namespaces below `lax`, such as `lax.linalg`: there its primitives are functions, and not in `lax`."""
-        return [entry.name for entry in self.entries if entry.group == NAMESPACES and entry.name.startswith("lax.")]
+        return [entry.name for entry in self.entries if entry.group == NAMESPACES and entry.name.startswith(BELOW_LAX)]
 
     def __str__(self) -> str:
         return f"{self.name} {self.version}"

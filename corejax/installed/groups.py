@@ -23,8 +23,11 @@ EFFECTS = "corejax.effects"
 GROUPS = (PRIMITIVES, FUNCTIONS, ROLES, RULES, NAMESPACES, KERNELS, DTYPES, SETTINGS, COMMANDS, CHECKS, EFFECTS,
           "corejax.backends", "corejax.transforms")
 
-#: Before the name of a public function: it is `cj.NAME` rather than `cj.lax.NAME`.
-AT_TOP = "cj/"
+#: Before the name of a public function: it is `cj.NAME`, or `cj.experimental.NAME`, rather than `cj.lax.NAME`.
+AT_TOP, EXPERIMENTAL = "cj/", "experimental/"
+
+#: Before the name of a module: it is below a package that several packs fill, rather than at the top.
+BELOW_LAX, BELOW_EXPERIMENTAL = "lax.", "experimental."
 
 #: What a name ends in that means a primitive itself, rather than its function: `lax.NAME_p`.
 ITSELF = "_p"
@@ -34,6 +37,18 @@ NUMPY_UFUNC, NUMPY_FUNCTION = "numpy_ufunc", "numpy_function"
 TABLES = frozenset([NUMPY_UFUNC, NUMPY_FUNCTION])
 
 _reported: set[Any] = set()
+
+
+def place(group: str, name: str) -> tuple[str, str]:
+    """Where users find what an entry of functions or namespaces brings, and its name there.
+
+    >>> place(FUNCTIONS, "sin"), place(FUNCTIONS, "cj/pmap"), place(NAMESPACES, "experimental.rings")
+    (('lax', 'sin'), ('cj', 'pmap'), ('experimental', 'rings'))
+    """
+    for prefix in (AT_TOP, EXPERIMENTAL) if group != NAMESPACES else (BELOW_LAX, BELOW_EXPERIMENTAL):
+        if name.startswith(prefix):
+            return prefix[:-1], name.removeprefix(prefix)
+    return "cj" if group == NAMESPACES else "lax", name
 
 
 def noun(group: str) -> str:

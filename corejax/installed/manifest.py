@@ -17,7 +17,21 @@ from corejax.base.config import expect
 from corejax.base.source import add_library_package
 from corejax.installed import preferences
 from corejax.installed.distributions import Distribution, Entry, Pack, parse
-from corejax.installed.groups import AT_TOP, FUNCTIONS, ITSELF, NAMESPACES, PREFIX, PRIMITIVES, RULES, SETTINGS, report
+from corejax.installed.groups import (
+    AT_TOP,
+    BELOW_EXPERIMENTAL,
+    BELOW_LAX,
+    EXPERIMENTAL,
+    FUNCTIONS,
+    ITSELF,
+    NAMESPACES,
+    PREFIX,
+    PRIMITIVES,
+    RULES,
+    SETTINGS,
+    place,
+    report,
+)
 from corejax.installed.requirements import canonical
 from corejax.installed.scopes import Scopes, several
 from corejax.installed.targets import EVERY, Choice, Target
@@ -114,7 +128,7 @@ class Manifest:
 
     def in_lax(self, name: str) -> list[Entry]:
         """The entries of which `lax.NAME` is one, at most one of each pack; for NAME_p, those of primitives."""
-        entries = _first_of_each([*self._functions(name), *self.providers(NAMESPACES, f"lax.{name}")])
+        entries = _first_of_each([*self._functions(name), *self.providers(NAMESPACES, BELOW_LAX + name)])
         if not name.endswith(ITSELF):
             return entries
         bare = name.removesuffix(ITSELF)
@@ -126,6 +140,17 @@ class Manifest:
         """The entries of which `cj.NAME` is one, at most one of each pack."""
         return _first_of_each([*self.providers(NAMESPACES, name), *self.providers(FUNCTIONS, AT_TOP + name)])
 
+    def in_experimental(self, name: str) -> list[Entry]:
+        """The entries of which `cj.experimental.NAME` is one, at most one of each pack."""
+        return _first_of_each([*self.providers(NAMESPACES, BELOW_EXPERIMENTAL + name),
+                               *self.providers(FUNCTIONS, EXPERIMENTAL + name)])
+
+    def called(self, group: str, name: str) -> tuple[str, list[Entry]]:
+        """What users call the function, primitive or module of this name, and all entries of what is called so."""
+        where, bare = place(group, name)
+        find = {"cj": self.at_top, "experimental": self.in_experimental, "lax": self.in_lax}[where]
+        return f"{where}.{bare}", find(bare)
+
     def _functions(self, name: str) -> list[Entry]:
         primitives = [entry for entry in self.providers(PRIMITIVES, name) if not entry.pack.below_lax()]
         return _first_of_each([*self.providers(FUNCTIONS, name), *primitives])
@@ -133,10 +158,15 @@ class Manifest:
     def names_in_lax(self) -> list[str]:
         """Every function of `lax`, and every primitive that is one."""
         functions = [name for name in self.names(FUNCTIONS)
-                     if not name.startswith(AT_TOP) and not name.endswith(ITSELF)]
+                     if not name.startswith((AT_TOP, EXPERIMENTAL)) and not name.endswith(ITSELF)]
         primitives = [name for name in self.names(PRIMITIVES) if not all(
             [entry.pack.below_lax() for entry in self.providers(PRIMITIVES, name)])]
         return sorted({*functions, *primitives})
+
+    def names_at(self, where: str) -> list[str]:
+        """The names of functions and modules of packs in a place: "cj" or "experimental"."""
+        found = [place(group, name) for group in (FUNCTIONS, NAMESPACES) for name in self.names(group)]
+        return sorted({name for there, name in found if there == where})
 
     def one_of(self, group: str, name: str, entries: list[Entry], user: Pack | None = None) -> Entry | None:
         """The winner among several entries for the same name; raises if packs conflict and the user made no choice.

@@ -1,4 +1,6 @@
-"""Modules that packs provide under `corejax`: as `cj.NAME` and `import corejax.NAME`, or below `lax`.
+"""Modules that packs provide under `corejax`: as `cj.NAME` and `import corejax.NAME`, or below a shared one.
+
+Several packs fill a shared one, `lax` or `experimental`.
 
 A module keeps its own name and is loaded once: `corejax.NAME` and all below it are other names for the same objects.
 """
@@ -14,7 +16,7 @@ from types import FrameType, ModuleType
 from corejax.base.errors import CorejaxModuleNotFoundError, suggestion
 from corejax.base.source import describe, is_library
 from corejax.installed import registry
-from corejax.installed.groups import NAMESPACES
+from corejax.installed.groups import NAMESPACES, place
 from corejax.installed.isolation import is_machinery
 
 _ROOT = "corejax."
@@ -38,9 +40,10 @@ def _is_there(name: str) -> bool:
 
 
 def is_reserved(name: str) -> bool:
-    """Whether it is a name of corejax's own, which packs can't have, or one below anything but `lax`."""
-    if name.startswith("lax."):
-        return not name.removeprefix("lax.").isidentifier()
+    """Whether it is a name of corejax's own, which packs can't have, or one below anything that isn't shared."""
+    where, last = place(NAMESPACES, name)
+    if where != "cj":
+        return not last.isidentifier()
     root = sys.modules[_ROOT[:-1]]
     return (not name.isidentifier() or name in vars(root)["__all__"] or
             PathFinder.find_spec(_ROOT + name, root.__path__) is not None)
@@ -80,7 +83,7 @@ class _First(_Aliases):
     def find_spec(self, fullname: str, path: Sequence[str] | None,
                   target: ModuleType | None = None) -> ModuleSpec | None:
         name = fullname.removeprefix(_ROOT)
-        if name == fullname or "." in name.removeprefix("lax.") or name.startswith("_"):
+        if name == fullname or "." in place(NAMESPACES, name)[1] or name.startswith("_"):
             return None
         # For an import, `real` says whether it is there. Python holds the lock of all imports here, so whoever waits
         # for another thread's import, such as that of what reads the manifest, waits for good.

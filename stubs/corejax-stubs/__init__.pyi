@@ -29,6 +29,7 @@ from corejax import dtypes as dtypes
 from corejax.api import ensure_compile_time_eval as ensure_compile_time_eval
 from corejax import errors as errors
 from corejax.api import eval_shape as eval_shape
+from corejax import experimental as experimental
 from corejax import export as export
 from corejax.base.dtypes import float0 as float0
 from corejax.api import from_dlpack as from_dlpack

@@ -139,9 +139,11 @@ def test_namespaces_are_imported_with_what_is_below_them(site):
     site.pack("wide-pack", {
         "namespaces": {"wide": "wide_pack", "lax.slim": "wide_pack", "wide.deep": "wide_pack.deep", "_own": "wide_pack",
                        "lax.sum.deep": "wide_pack.deep", "lax.both": "wide_pack", "twice": "wide_pack",
-                       "shared": "wide_pack", "import": "wide_pack"},
+                       "shared": "wide_pack", "import": "wide_pack", "experimental.a.b": "wide_pack",
+                       "experimental.also": "wide_pack"},
         "functions": {"with-hyphen": "wide_pack.deep:f", "cj/lambda": "wide_pack.deep:f", "both": "wide_pack.deep:f",
-                      "cj/twice": "wide_pack.deep:f", "cj/a.b": "wide_pack.deep:f"}},
+                      "cj/twice": "wide_pack.deep:f", "cj/a.b": "wide_pack.deep:f",
+                      "experimental/also": "wide_pack.deep:f", "experimental/with-hyphen": "wide_pack.deep:f"}},
         {"wide_pack.__init__": "", "wide_pack.deep": "def f(x):\n    return x\n", "wide_pack._hidden": "1 / 0",
          "wide_pack.optional": "import not_installed_anywhere", "wide_pack.torn": "import sys\n1 / 0"})
     site.pack("other-pack", {"namespaces": {"shared": "wide_pack"}})
@@ -153,12 +155,15 @@ def test_namespaces_are_imported_with_what_is_below_them(site):
                  "the namespace 'import' can't be imported by this name; choose a name that can be written in Python",
                  "the function 'with-hyphen' can't be imported by this name; choose a name that can be written",
                  "the function 'cj/lambda' can't be imported by this name; choose a name that can be written",
+                 "the namespace 'experimental.a.b' can't be imported by this name",
+                 "the function 'experimental/with-hyphen' can't be imported by this name",
+                 "the namespace 'experimental.also' has the name of a function of wide-pack 1.0, experimental.also",
                  "the namespace '_own' is a name of corejax's own",
                  "the namespace 'lax.both' has the name of a function of wide-pack 1.0, lax.both, so one of them",
                  "the namespace 'twice' has the name of a function of wide-pack 1.0, cj.twice, so one of them",
                  "the namespace 'shared' is provided more than once; choose with COREJAX_PREFER="):
         assert said in out, (said, out)
-    assert 13 == len(out.splitlines()), out  # `shared` and `torn` twice
+    assert 16 == len(out.splitlines()), out  # `shared` and `torn` twice
 
 
 BACKEND = """

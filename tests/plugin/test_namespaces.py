@@ -161,6 +161,68 @@ def test_names_below_lax_are_namespaces_too(wide):
     assert ["2"] == wide.run("print(lax.linear.norm(-2))").splitlines()
 
 
+def test_several_packs_fill_the_experimental_namespace(site):
+    site.pack("first-pack", {"functions": {"experimental/io": "first_pack:io"}, "namespaces": {
+        "experimental.rings": "first_pack.rings"}}, {"first_pack.__init__": "def io(x):\n    return x + 1\n",
+                                                      "first_pack.rings": "SIZE = 3\n"})
+    site.pack("second-pack", {"functions": {"experimental/out": "second_pack:out"}, "namespaces": {
+        "experimental.flat": "second_pack.flat"}}, {"second_pack.__init__": "def out(x):\n    return x + 2\n",
+                                                     "second_pack.flat.__init__": "", "second_pack.flat.low": ""})
+    out = site.run("""
+        import corejax as cj
+        print({"io", "out", "rings", "flat"} <= {*dir(cj.experimental)}, "first_pack" in sys.modules)
+        from corejax.experimental import io, rings, flat as level
+        from corejax import experimental
+        import corejax.experimental.rings as same, corejax.experimental.flat.low, first_pack.rings, second_pack.flat
+        print(io(1), cj.experimental.out(1), io is experimental.io, rings is same is first_pack.rings,
+              level is second_pack.flat)
+        print("io" in dir(lax), "experimental/io" in dir(lax), "rings" in dir(cj), hasattr(cj, "io"),
+              "experimental" in dir(cj))
+        print("io" in vars(experimental), cj.plugins.prefer("first-pack") and "io" in vars(experimental),
+              experimental.io(2))
+        names = {}
+        exec("from corejax.experimental import *", names)
+        print({"io", "out", "rings", "flat"} <= names.keys())
+        cj.plugins.explain("experimental/io")
+    """).splitlines()
+    assert ["True False", "2 3 True True True", "False False False False True", "True False 3", "True",
+            "experimental/io (first-pack 1.0): a function, its only provider"] == out[:6]
+    said = site.run("""
+        import corejax as cj
+        for name in ("ring", "jit", "nothing_like_it"):
+            try:
+                getattr(cj.experimental, name)
+            except AttributeError as caught:
+                print(caught.message, "|", caught.todo)
+        print(error(lambda: __import__("corejax.experimental.rngs")).splitlines()[0])
+        try:
+            from corejax.experimental import oi
+        except ImportError as caught:
+            print(caught.message)
+    """)
+    for each in ("provides experimental.ring | did you mean 'rings'?", "experimental.jit | write cj.jit",
+                 "no installed pack provides the namespace corejax.experimental.rngs",
+                 "\nno installed pack provides experimental.oi"):
+        assert each in said, (each, said)
+    hidden = site.run("import corejax as cj\nprint(error(lambda: cj.experimental.io))", COREJAX_PACKS="none")
+    assert "first-pack 1.0 provides it, and COREJAX_PACKS or COREJAX_DISABLE_PACKS excludes that pack" in hidden
+
+
+def test_an_experimental_name_of_two_packs_is_an_error_until_the_user_chooses(site):
+    for name in ("first", "second"):
+        site.pack(f"{name}-pack", {"functions": {"experimental/io": f"{name}_pack:io"}},
+                  {f"{name}_pack": f"from corejax import experimental\ndef io():\n    return '{name}'\n"
+                                   "def own():\n    return experimental.io()\n"})
+    assert ["CorejaxAttributeError: the function 'experimental/io' is provided more than once", "first second",
+            "second"] == site.run("""
+        import corejax as cj, first_pack, second_pack
+        print(error(lambda: cj.experimental.io).splitlines()[0])
+        print(first_pack.own(), second_pack.own())
+        with cj.plugins.prefer("second-pack"):
+            print(cj.experimental.io())
+    """).splitlines()
+
+
 def test_nothing_is_imported_before_its_use_and_dir_lists_it(wide):
     assert ["True False"] == wide.run("""
         import corejax as cj

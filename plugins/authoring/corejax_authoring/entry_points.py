@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Final
 
 from corejax.core import here
 from corejax.distributions import (
-    AT_TOP,
     FUNCTIONS,
     NAMESPACES,
     NOT_DISTRIBUTED,
@@ -83,11 +82,7 @@ def _public(group: str, name: str, manifest: Manifest) -> tuple[str, list[Entry]
     """What users call something, and the entries for what is called the same."""
     if group == ROLES:
         return f"the role {name}", [] if name in TABLES else manifest.providers(ROLES, name)
-    if name.startswith(AT_TOP) or (group == NAMESPACES and not name.startswith("lax.")):
-        bare = name.removeprefix(AT_TOP)
-        return f"cj.{bare}", manifest.at_top(bare)
-    bare = name.removeprefix("lax.")
-    return f"lax.{bare}", manifest.in_lax(bare)
+    return manifest.called(group, name)
 
 
 def _project(path: Path) -> str:

@@ -8,9 +8,9 @@
   native kernels, named after the distribution.
 - `RULES = {"corejax-special/erf:vmap": map_erf}` in a module says which of its rules are for primitives of other packs.
 - `AT_TOP = ("pmap",)` in a module says which of its functions are `cj.NAME` rather than `cj.lax.NAME`, even if they
-  are in a namespace too. A primitive that is exported as `NAME_p` is no function: another one applies it. If NAME isn't
-  its own, that is another name of the primitive: `while_p = while_loop` makes `lax.while_p` the primitive that
-  `lax.while_loop_p` is.
+  are in a namespace too; `EXPERIMENTAL = ("io_callback",)` says which are `cj.experimental.NAME`. A primitive that is
+  exported as `NAME_p` is no function: another one applies it. If NAME isn't its own, that is another name of the
+  primitive: `while_p = while_loop` makes `lax.while_p` the primitive that `lax.while_loop_p` is.
 - `NAMESPACE = "special"` makes a module `cj.special`; its functions are there, and not in `cj.lax`. If that module is
   the package, this goes for the functions of all of its modules.
 
@@ -30,6 +30,7 @@ from corejax.distributions import (
     AT_TOP,
     DTYPES,
     EFFECTS,
+    EXPERIMENTAL,
     FUNCTIONS,
     ITSELF,
     KERNELS,
@@ -63,7 +64,7 @@ def tables(modules: Sequence[ModuleType], distribution: str) -> Tables:
     found: Tables = {group: {} for group in (
         PRIMITIVES, FUNCTIONS, NAMESPACES, ROLES, RULES, KERNELS, DTYPES, SETTINGS, EFFECTS)}
     elsewhere: set[int] = set()  # what is no function of cj.lax, though it is public
-    at_top: set[int] = set()
+    elsewhere_too: dict[int, str] = {}  # what functions have before their names
     all_elsewhere = _namespace(modules[-1]) is not None
     for module in modules:
         for target, rule in _rules(module).items():
@@ -73,13 +74,14 @@ def tables(modules: Sequence[ModuleType], distribution: str) -> Tables:
         if namespace is not None:
             found[NAMESPACES][namespace] = module.__name__
             elsewhere |= {id(value) for _, value in _exports(module)}
-        at_top |= {id(value) for value in _at_top(module)}
+        for variable, prefix in (("AT_TOP", AT_TOP), ("EXPERIMENTAL", EXPERIMENTAL)):
+            elsewhere_too |= {id(value): prefix for value in _listed(module, variable)}
     for module in sorted(modules, key=lambda module: _namespace(module) is not None):  # what is elsewhere belongs there
         for name, value in _exports(module):
             for group, member in _members(module, name, value, distribution):
-                if group == FUNCTIONS and id(value) in at_top:
-                    member = f"{AT_TOP}{member}"
-                if group != FUNCTIONS or id(value) in at_top or not (all_elsewhere or id(value) in elsewhere):
+                prefix = elsewhere_too.get(id(value), "") if group == FUNCTIONS else ""
+                member = f"{prefix}{member}"
+                if group != FUNCTIONS or prefix or not (all_elsewhere or id(value) in elsewhere):
                     found[group].setdefault(member, f"{module.__name__}:{name}")
     return {group: dict(sorted(table.items())) for group, table in found.items() if table}
 
@@ -147,15 +149,15 @@ def _namespace(module: ModuleType) -> str | None:
     return name if isinstance(name, str) and all(map(str.isidentifier, name.split("."))) else None
 
 
-def _at_top(module: ModuleType) -> Iterator[object]:
-    """What a module's `AT_TOP` names, unless that is something of its own."""
-    names = vars(module).get("AT_TOP")
+def _listed(module: ModuleType, variable: str) -> Iterator[object]:
+    """What a module's `AT_TOP` or `EXPERIMENTAL` names, unless that is something of its own."""
+    names = vars(module).get(variable)
     for name in names if isinstance(names, (list, tuple)) else ():
         if not isinstance(name, str):
             continue
         if not hasattr(module, name):
-            raise PackError(f"{module.__name__}: AT_TOP names what isn't there", got=repr(name), where=module.__file__,
-                            wanted="names of the module", todo="correct AT_TOP")
+            raise PackError(f"{module.__name__}: {variable} names what isn't there", got=repr(name),
+                            where=module.__file__, wanted="names of the module", todo=f"correct {variable}")
         yield getattr(module, name)
 
 

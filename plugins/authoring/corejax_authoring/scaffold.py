@@ -99,8 +99,7 @@ def _taken(group: str, name: str) -> str | None:
     if group == DTYPES and elements.is_reserved(name):
         return f"corejax or NumPy provides the {noun(group)}"
     found = installed()
-    alike = (found.in_lax(name) if group in (PRIMITIVES, FUNCTIONS) else
-             found.at_top(name) if group == NAMESPACES else ())
+    alike = found.called(group, name)[1] if group in (PRIMITIVES, FUNCTIONS, NAMESPACES) else ()
     return next((f"{entry.pack} provides the {noun(entry.group)}" for entry in (
         *found.providers(group, name), *alike)), None)
 

@@ -22,7 +22,7 @@ from typing import Any
 
 import corejax
 from corejax.core import Array, here
-from corejax.distributions import AT_TOP, FUNCTIONS, NAMESPACES, PRIMITIVES, ROLES, distribution, installed, load, words
+from corejax.distributions import FUNCTIONS, NAMESPACES, PRIMITIVES, ROLES, distribution, installed, load, place, words
 from corejax.errors import CorejaxRuntimeError, CorejaxValueError
 from corejax.plugin import PYTHON_OPERATORS, find
 from corejax_authoring.annotations import Origin, Scope, is_typed, origins
@@ -33,7 +33,6 @@ _PLAIN = (type(None), bool, int, float, str)
 #: The first line of each file.
 MARK = "# Written by `python -m corejax stubs`: don't edit it."
 _OPERATORS = "operators."
-_LAX = "lax."
 
 #: The distribution, and its folder, of stubs that are installed, by PEP 561.
 INSTALLED = "corejax-stubs"
@@ -52,10 +51,12 @@ class Stubs:
         self._public: dict[Origin, str] = {origin: "corejax.core" for name, origin in core.items()
                                              if origin[1] == name and origin[0].startswith("corejax.")}
         modules = self._namespaces()
-        lax = "lax/__init__.pyi" if any([path.startswith("lax/") for path in modules]) else "lax.pyi"
+        lax, experimental = [f"{name}/__init__.pyi" if any([path.startswith(f"{name}/") for path in modules])
+                             else f"{name}.pyi" for name in ("lax", "experimental")]
         self.files = {
             "__init__.pyi": self._facade(),
             lax: self._functions(),
+            experimental: self._experimental(),
             "arrays/__init__.pyi": f"{MARK}\n",
             "arrays/methods.pyi": self._methods(),
             **modules,
@@ -74,11 +75,10 @@ class Stubs:
             if module not in exported:  # a name for what is not to be found in the folder of the stubs
                 lines += [f"import corejax.{module} as _{module}", f"{module} = _{module}"]
         lines += [f"from corejax import {name} as {name}" for name in self._names(NAMESPACES) if _is_name(name)]
-        names = sorted(name.removeprefix(AT_TOP) for name in self._names(FUNCTIONS)
-                       if name.startswith(AT_TOP) and _is_name(name.removeprefix(AT_TOP)))
+        names = self._functions_at("cj")
         scope, body = Scope([*exported, *names], self._public), []
         for name in names:
-            function = self._loaded(f"cj.{name}", load, FUNCTIONS, f"{AT_TOP}{name}")
+            function = self._loaded(f"cj.{name}", load, FUNCTIONS, names[name])
             body += ["", *self._defined(f"cj.{name}", function, scope)] if function is not None else []
         return _file(_quoted(ast.get_docstring(tree) or ""), [*lines, *scope.imports(), "", "__version__: str", *body])
 
@@ -137,10 +137,29 @@ class Stubs:
             scope.export(name, place)
         for name, function in functions.items():
             body += ["", *self._defined(f"lax.{name}", function, scope)]
-        below = [name.removeprefix(_LAX) for name in self._names(NAMESPACES) if name.startswith(_LAX)]
-        modules = [f"from corejax.lax import {name} as {name}" for name in below if _is_name(name)]
         return _file('"""Everything that the installed packs provide, by name."""',
-                     [*modules, *scope.imports(), *body])
+                     [*self._modules_below("lax"), *scope.imports(), *body])
+
+    def _experimental(self) -> str:
+        """`corejax.experimental`, which several packs fill."""
+        names = self._functions_at("experimental")
+        scope, body = Scope(names, self._public), []
+        for name, entry in names.items():
+            function = self._loaded(f"experimental.{name}", load, FUNCTIONS, entry)
+            body += ["", *self._defined(f"experimental.{name}", function, scope)] if function is not None else []
+        return _file('"""What the installed packs provide that may change, by name."""',
+                     [*self._modules_below("experimental"), *scope.imports(), *body])
+
+    def _functions_at(self, where: str) -> dict[str, str]:
+        """The functions that are there, by name, with the names of their entry points."""
+        found = {place(FUNCTIONS, name): name for name in self._names(FUNCTIONS)}
+        return {name: entry for (there, name), entry in sorted(found.items()) if there == where and _is_name(name)}
+
+    def _modules_below(self, where: str) -> list[str]:
+        """Imports of the modules that packs bring there."""
+        found = [place(NAMESPACES, name) for name in self._names(NAMESPACES)]
+        return [f"from corejax.{where} import {name} as {name}" for there, name in found
+                if there == where and _is_name(name)]
 
     def _methods(self) -> str:
         """`corejax.arrays.methods`: the methods and properties of arrays that packs provide."""

@@ -142,6 +142,13 @@ def test_a_function_may_be_in_a_namespace_and_at_the_top(pack: Pack) -> None:
             "corejax.namespaces": {"space": "PACK.space"}} == written(folder)
 
 
+def test_a_function_may_be_experimental(pack: Pack) -> None:
+    folder = pack(init="", ops="__all__ = ['f', 'g']\nEXPERIMENTAL = ('f',)\ndef f(): ...\ndef g(): ...", space="")
+    (folder / folder.name / "space.py").write_text("__all__ = []\nNAMESPACE = 'experimental.space'")
+    assert {"corejax.functions": {"experimental/f": "PACK.ops:f", "g": "PACK.ops:g"},
+            "corejax.namespaces": {"experimental.space": "PACK.space"}} == written(folder)
+
+
 def test_modules_of_roles_operators_kernels_and_numpy_tables(pack: Pack) -> None:
     assert {"corejax.roles": {"numpy_ufunc": "PACK.numpy_tables:numpy_ufunc", "operators.and": "PACK.operators:and_",
                               "operators.sum": "PACK.operators:sum", "zeros": "PACK.roles:zeros"},

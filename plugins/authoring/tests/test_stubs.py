@@ -329,8 +329,9 @@ def test_namespaces_and_functions_of_corejax_itself_are_written(monkeypatch: pyt
     objects = {"toys": wsgiref, "lax.toys": textwrap, "cj/toy": _several, "toy": _several}
     _install(monkeypatch, names, objects)
     files = Stubs().files
-    assert {"__init__.pyi", "lax/__init__.pyi", "arrays/__init__.pyi", "arrays/methods.pyi", "toys/__init__.pyi",
-            "lax/toys.pyi", *[f"toys/{found.name}.pyi" for found in iter_modules(wsgiref.__path__)]} == files.keys()
+    assert {"__init__.pyi", "experimental.pyi", "lax/__init__.pyi", "arrays/__init__.pyi", "arrays/methods.pyi",
+            "toys/__init__.pyi", "lax/toys.pyi",
+            *[f"toys/{found.name}.pyi" for found in iter_modules(wsgiref.__path__)]} == files.keys()
     assert files["toys/util.pyi"].endswith("\nfrom wsgiref.util import *\n")
     assert "from corejax import toys as toys\n" in files["__init__.pyi"]
     assert "from corejax.lax import toys as toys\n" in files["lax/__init__.pyi"]
@@ -377,7 +378,7 @@ def test_the_command_writes_them_once_and_prints_the_settings(tmp_path: Path, mo
     monkeypatch.chdir(tmp_path)
     assert 0 == cli.main(["stubs"])
     said = capsys.readouterr().out
-    assert "19 files written" in said and 'mypy_path = "typings"' in said and 'stubPath = "typings"' in said
+    assert "20 files written" in said and 'mypy_path = "typings"' in said and 'stubPath = "typings"' in said
     stub = tmp_path / "typings/corejax/lax/__init__.pyi"
     stale = tmp_path / "typings/corejax/gone.pyi"
     stale.write_text(stub.read_text())

@@ -1,0 +1,3 @@
+# Written by `python -m corejax stubs`: don't edit it.
+
+"""What the installed packs provide that may change, by name."""
