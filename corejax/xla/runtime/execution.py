@@ -65,7 +65,7 @@ def make_calls(loaded: Any, at: Place | Division, in_avals: Sequence[ShapedArray
     the executable, so it is freed with its last reference.
     """
     if callbacks:
-        execute = _waiting(loaded, callbacks)
+        execute = _waiting(loaded, callbacks, at)
     elif type(at) is Division and at.exchanges and at.group.platform == "cpu":
         execute = in_turn(loaded)
     else:
@@ -142,17 +142,43 @@ def make_calls(loaded: Any, at: Place | Division, in_avals: Sequence[ShapedArray
     return Calls(call, call_for_one, parts)
 
 
-def _waiting(loaded: Any, callbacks: Sequence[Any]) -> Callable[[Sequence[Any]], Any]:
-    """A function that runs a program with callbacks to its end, so that an exception of theirs is raised here."""
+def _waiting(loaded: Any, callbacks: Sequence[Any], at: Place | Division) -> Callable[[Sequence[Any]], Any]:
+    """A function that runs a program with callbacks to its end, so that an exception of theirs is raised here.
+
+    On the processor, what comes before it is awaited first. Then the runtime runs it in this thread, where callbacks
+    can be interrupted; else it would take one of its own few threads, and callbacks that start programs could wait for
+    good for another one.
+    """
     announced = [callback.before for callback in callbacks if callback.before is not None]
+    nothing = _nothing_at(at) if type(at) is Place and at.platform == "cpu" else None
 
     def execute(buffers: Sequence[Any]) -> Any:
         for before in announced:
             before()
+        if nothing is not None:
+            for buffer in buffers:
+                if not buffer.is_ready():
+                    buffer.block_until_ready()
+            nothing((), with_tokens=True).consume_token().block_until_ready()
         results = loaded.execute_sharded(buffers, with_tokens=True)
         results.consume_token().block_until_ready()
         return results
     return execute
+
+
+#: By device, a program that does nothing. The runtime starts it when those have ended that this thread started before.
+_nothing: dict[Any, Callable[..., Any]] = {}
+
+
+def _nothing_at(at: Place) -> Callable[..., Any]:
+    found = _nothing.get(at.device)
+    if found is None:
+        with _jaxlib.mlir_context() as context:
+            module = _jaxlib.ir.Module.parse("module @nothing { func.func public @main() { return } }", context)
+            options = _jaxlib.compile_options([at.device.id], at.options)
+            found = _jaxlib.compile_module(at.client, module, at.devices, options).execute_sharded
+        _nothing[at.device] = found
+    return found
 
 
 def _failure(error: Exception, args: Sequence[object], at: Place | Division, donated: Sequence[int],
