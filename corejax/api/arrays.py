@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from corejax.arrays import array as arrays
 from corejax.arrays.array import Array
 from corejax.arrays.shardings import NamedSharding
-from corejax.base import caches, trees
+from corejax.base import _jaxlib, caches, trees
 from corejax.base.errors import CorejaxTypeError
 from corejax.base.prefixes import broadcast_prefix
 from corejax.base.standins import StandIn
@@ -119,3 +120,5 @@ def block_until_ready(x: Tree) -> Tree:
 def clear_caches() -> None:
     """Empty all caches: functions are traced and compiled again when they are next called."""
     caches.clear_all()
+    if "jaxlib._jax" in sys.modules:  # the runtime frees what programs held of Python, such as callbacks, when asked to
+        _jaxlib.collect_garbage()

@@ -16,7 +16,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Hashable, Mapping
-from types import MethodType
+from types import BuiltinMethodType, MethodType
 from typing import Any
 
 import numpy as np
@@ -211,6 +211,7 @@ _EXACT: dict[type, Callable[[Any], Any]] = {
     Jaxpr: structural_key,
     ClosedJaxpr: _closed_atom,
     MethodType: lambda value: (MethodType, _Identity(value.__self__), _Identity(value.__func__)),
+    BuiltinMethodType: lambda value: (BuiltinMethodType, _Identity(value.__self__), value.__name__),
 }
 
 
