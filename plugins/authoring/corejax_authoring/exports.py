@@ -12,7 +12,7 @@
   exported as `NAME_p` is no function: another one applies it. If NAME isn't its own, that is another name of the
   primitive: `while_p = while_loop` makes `lax.while_p` the primitive that `lax.while_loop_p` is.
 - `NAMESPACE = "special"` makes a module `cj.special`; its functions are there, and not in `cj.lax`. If that module is
-  the package, this goes for the functions of all of its modules.
+  the package, this goes for the functions of all of its modules. A tuple of names makes it several modules in one.
 
 Modules whose names start with an underscore are private; a name that the package re-exports belongs to the module that
 it comes from.
@@ -65,18 +65,17 @@ def tables(modules: Sequence[ModuleType], distribution: str) -> Tables:
         PRIMITIVES, FUNCTIONS, NAMESPACES, ROLES, RULES, KERNELS, DTYPES, SETTINGS, EFFECTS)}
     elsewhere: set[int] = set()  # what is no function of cj.lax, though it is public
     elsewhere_too: dict[int, str] = {}  # what functions have before their names
-    all_elsewhere = _namespace(modules[-1]) is not None
+    all_elsewhere = bool(_namespaces(modules[-1]))
     for module in modules:
         for target, rule in _rules(module).items():
             found[RULES][target] = f"{module.__name__}:{_name_of_rule(module, target, rule)}"
             elsewhere.add(id(rule))
-        namespace = _namespace(module)
-        if namespace is not None:
+        for namespace in _namespaces(module):
             found[NAMESPACES][namespace] = module.__name__
             elsewhere |= {id(value) for _, value in _exports(module)}
         for variable, prefix in (("AT_TOP", AT_TOP), ("EXPERIMENTAL", EXPERIMENTAL)):
             elsewhere_too |= {id(value): prefix for value in _listed(module, variable)}
-    for module in sorted(modules, key=lambda module: _namespace(module) is not None):  # what is elsewhere belongs there
+    for module in sorted(modules, key=lambda module: bool(_namespaces(module))):  # what is elsewhere belongs there
         for name, value in _exports(module):
             for group, member in _members(module, name, value, distribution):
                 prefix = elsewhere_too.get(id(value), "") if group == FUNCTIONS else ""
@@ -143,10 +142,11 @@ def _looks_like_a_rule(key: object) -> bool:
     return len(words) > 1 and ("/" in str(key) or words[-1] in HOOKS)
 
 
-def _namespace(module: ModuleType) -> str | None:
-    """A module's `NAMESPACE`, unless that is something of its own."""
-    name = vars(module).get("NAMESPACE")
-    return name if isinstance(name, str) and all(map(str.isidentifier, name.split("."))) else None
+def _namespaces(module: ModuleType) -> list[str]:
+    """A module's `NAMESPACE`, or several, unless that is something of its own."""
+    given = vars(module).get("NAMESPACE")
+    names = list(given) if isinstance(given, tuple) else [given]
+    return [name for name in names if isinstance(name, str) and all(map(str.isidentifier, name.split(".")))]
 
 
 def _listed(module: ModuleType, variable: str) -> Iterator[object]:
