@@ -29,6 +29,7 @@ from corejax.core import (
     name_of,
     namer,
     stage,
+    stage_closed,
     stage_function,
     values,
     vmap_flat,
@@ -150,7 +151,7 @@ def _of_parts(jaxpr: Jaxpr, in_axes: Dims, out_axes: Dims) -> Jaxpr:
         return [x if axis is None else lax.expand_dims(x, (axis,)) for x, axis in zip(outs, out_axes, strict=True)]
 
     avals = [_with(aval, axis, 1) for aval, axis in zip(jaxpr.in_avals, in_axes, strict=True)]
-    return stage(fun, avals, jaxpr.name).jaxpr
+    return stage_closed(fun, avals, jaxpr.name)
 
 
 def _with(aval: ShapedArray, axis: int | None, size: int) -> ShapedArray:

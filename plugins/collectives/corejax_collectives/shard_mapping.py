@@ -31,6 +31,7 @@ from corejax.core import (
     jvp_jaxpr,
     namer,
     stage,
+    stage_closed,
     stage_function,
     transpose_jaxpr,
     values,
@@ -260,7 +261,7 @@ def _added_up_of(back: Jaxpr, axes: Axes, n_values: int, ins: Specs, outs: Specs
         found = eval_jaxpr(back, (), *xs[:n_values], *cts)
         return [_sum(x, _others(spec, axes)) for x, spec in zip(found, outs, strict=True)]
 
-    return stage(fun, back.in_avals, back.name).jaxpr
+    return stage_closed(fun, back.in_avals, back.name)
 
 
 def _added_up(back: Jaxpr, axes: Axes, n_values: int, ins: Specs, outs: Specs) -> Jaxpr:
@@ -316,7 +317,7 @@ def _stacking(known: Jaxpr, stacks: Flags) -> Jaxpr:
         return [*outs[:start], *[lax.expand_dims(x, (0,)) if stack else x
                                  for x, stack in zip(outs[start:], stacks, strict=True)]]
 
-    return stage(fun, known.in_avals, known.name).jaxpr if True in stacks else known.replace()
+    return stage_closed(fun, known.in_avals, known.name) if True in stacks else known.replace()
 
 
 @carrying.remembered
@@ -325,7 +326,7 @@ def _unstacking(staged: Jaxpr, at: tuple[int, ...]) -> Jaxpr:
         return eval_jaxpr(staged, (), *[lax.squeeze(x, (0,)) if i in at else x for i, x in enumerate(xs)])
 
     avals = [aval.update(shape=(1, *aval.shape)) if i in at else aval for i, aval in enumerate(staged.in_avals)]
-    return stage(fun, avals, staged.name).jaxpr if at else staged.replace()
+    return stage_closed(fun, avals, staged.name) if at else staged.replace()
 
 
 # The public function
