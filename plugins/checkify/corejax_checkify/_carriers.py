@@ -245,12 +245,17 @@ def _custom(walk: Walk, eqn: JaxprEqn, args: Sequence[Any]) -> list[Any]:
         xs, dots = primals[n:], tangents[n:]
         nonzero = carrying.nonzero(dots)
 
+        nonzero_out: list[carrying.Flags] = []
+
         def forward(*ys: Any) -> Any:
             given = carrying.with_zeros(ys[len(xs):], nonzero, [aval_of(x).tangent for x in xs])
-            return jvp_flat(lambda *zs: eqn.primitive.bind(*zs, **params), ys[:len(xs)], given)
+            outs, found = jvp_flat(lambda *zs: eqn.primitive.bind(*zs, **params), ys[:len(xs)], given)
+            nonzero_out.append(carrying.nonzero(found))
+            return outs, carrying.without_zeros(found)
 
         derived = carrying.stage_call(forward, (*xs, *carrying.without_zeros(dots)), "checkify")
-        outs, out_dots = derived.unflatten(without_checks(derived.jaxpr, derived.operands))
+        outs, found = derived.unflatten(without_checks(derived.jaxpr, derived.operands))
+        out_dots = carrying.with_zeros(found, nonzero_out[-1], [aval_of(x).tangent for x in outs])
         state = carrying.run(program, [*primals[:n], *[lax.stop_gradient(x) for x in xs]])[:n]
         return (*state, *outs), (*[Zero(aval_of(x).tangent) for x in state], *out_dots)
 

@@ -146,6 +146,8 @@ class Walk:
 
     def fail_at(self, sites: Sites, code: Any, values: Sequence[Any]) -> None:
         """Checks of sites that have numbers of their own."""
+        if len(sites) == 1:
+            return self.fail(sites[0], lax.ne(code, np.int32(0)), values)
         numbers = [0, *[self.numbers.get(site, 0) if site.kind in self.plan.errors else 0 for site in sites]]
         given = parted(values, signatures(sites))
         wanted = {site.reported for site in sites if site.kind in self.plan.errors}
