@@ -275,7 +275,7 @@ NOT_TIMED: dict[str, str] = {
         lax.ragged_all_to_all lax.reduce_scatter lax.shard_map lax.sharding_constraint lax.with_sharding_constraint
         lax.xla_pmap""",
     "a primitive behind other functions, which are timed": """
-        lax.approx_top_k lax.checkpoint_call lax.checkpoint_name lax.checkpointed_scan lax.composite_call
+        lax.approx_top_k lax.check lax.checkpoint_call lax.checkpoint_name lax.checkpointed_scan lax.composite_call
         lax.counted_scan lax.custom_call lax.custom_fwd_call lax.custom_pullback lax.custom_vmap_call lax.dce_sink
         lax.exported_call lax.reduce_window_max lax.reduce_window_min lax.reduce_window_sum lax.segmented_scan
         lax.select_and_gather_add lax.select_and_scatter lax.select_and_scatter_add lax.stage lax.stage_value

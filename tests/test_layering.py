@@ -246,6 +246,7 @@ def test_packs_depend_on_the_basic_one_never_the_reverse() -> None:
             "corejax_windows": {"corejax_lax_basic", "corejax_reductions"},
             "corejax_random": standard | {"corejax_special", "corejax_sorting", "corejax_linear_algebra",
                                           "corejax_numpy"},
+            "corejax_checkify": standard,
             "corejax_nn": standard | {"corejax_special", "corejax_collectives", "corejax_linear_algebra",
                                       "corejax_numpy", "corejax_random"},
             "corejax_numpy": standard | {"corejax_special", "corejax_sorting", "corejax_windows",

@@ -11,8 +11,8 @@
 
 from __future__ import annotations
 
-from corejax_checkify.checking import check, check_error, check_p, debug_check
 from corejax_checkify.checkifying import checkify
+from corejax_checkify.checking import check, check_error, check_p, debug_check
 from corejax_checkify.error import Error, init_error
 from corejax_checkify.failures import (
     BatchedError,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,8 +30,8 @@ LEFT_OUT: dict[str, str] = {
                            "ragged_all_to_all reduce_scatter sharding_constraint",
     "corejax-windows": "reduce_window_max reduce_window_min select_and_gather_add select_and_scatter "
                        "select_and_scatter_add",
-    "corejax-linear-algebra": "cholesky cholesky_update eig eigh geqp3 geqrf hessenberg householder_product lu ormqr qr "
-                              "schur svd symmetric_product triangular_solve tridiagonal tridiagonal_solve",
+    "corejax-linear-algebra": "cholesky cholesky_update eig eigh geqp3 geqrf hessenberg householder_product lu ormqr "
+                              "qr schur svd symmetric_product triangular_solve tridiagonal tridiagonal_solve",
 }
 _LEFT_OUT = frozenset([(pack, name) for pack, names in LEFT_OUT.items() for name in names.split()])
 

@@ -206,8 +206,8 @@ def _condition(cond: Jaxpr, more: tuple[ShapedArray, ...], n_consts: int, asks: 
 
 def _batched(eqn: JaxprEqn, sites: Sequence[Site]) -> CorejaxNotImplementedError:
     return CorejaxNotImplementedError(
-        f"checkify: the elements of a batch leave this {eqn.primitive.name} at different steps, and what is computed for "
-        "those that have left can't be told from what counts", primitive=eqn.primitive.name,
+        f"checkify: the elements of a batch leave this {eqn.primitive.name} at different steps, and what is computed "
+        "for those that have left can't be told from what counts", primitive=eqn.primitive.name,
         got="checkify of vmap of a loop" + (f", with a check of {sites[0].text!r}" if sites else ""),
         wanted="vmap of checkify of the loop", todo="call cj.vmap(checkify.checkify(f))(xs)")
 

@@ -29,7 +29,7 @@ Kinds = tuple[Signature, ...]
 
 
 class Plan(NamedTuple):
-    """What is checked: the kinds of checks, all sites of the whole program, and axes of a mesh along which they vary."""
+    """What is checked: kinds of checks, all sites of the whole program, and axes of a mesh along which they vary."""
 
     errors: Errors
     sites: Sites

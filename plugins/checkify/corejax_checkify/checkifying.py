@@ -24,9 +24,9 @@ Out = TypeVar("Out")
 def checkify(f: Callable[..., Out], errors: Iterable[Any] = user_checks) -> Callable[..., tuple[Error, Out]]:
     """`f`, with its checks as a value: the function of the same arguments that returns `(err, f(...))`.
 
-    `err` is an `Error`: `err.get()` says what failed first, or is None, and `err.throw()` raises it. The function can be
-    compiled, mapped and differentiated. `errors` says what is checked: `user_checks`, what `check` is called for, which is
-    the default; `nan_checks`, whether operations make NaN; `index_checks`, whether indices are out of bounds;
+    `err` is an `Error`: `err.get()` says what failed first, or is None, and `err.throw()` raises it. The function can
+    be compiled, mapped and differentiated. `errors` says what is checked: `user_checks`, what `check` is called for,
+    which is the default; `nan_checks`, whether operations make NaN; `index_checks`, whether indices are out of bounds;
     `div_checks`, whether anything is divided by zero; `float_checks`, `automatic_checks` and `all_checks` are several
     of these, and `a | b` is both. Checks of other kinds are left out.
 

@@ -22,7 +22,8 @@ __all__: list[str] = []
 class Error:
     """Which check of a program failed first, with the values that it reports; or that none has.
 
-    It is a pytree, so it can be a result of `jit`, `vmap` and `scan`. Of a mapped program, it holds one for each element.
+    It is a pytree, so it can be a result of `jit`, `vmap` and `scan`. Of a mapped program, it holds one for each
+    element.
 
     >>> from corejax import checkify, lax
     >>> err, root = checkify.checkify(lax.sqrt, errors=checkify.nan_checks)(-1.0)

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from checked_programs import Library, Maker, first_failure
 
 import corejax as cj
+from checked_programs import Library, Maker, first_failure
 from corejax import checkify, lax, numpy as jnp
 
 QUICK, ALL = 24, 600

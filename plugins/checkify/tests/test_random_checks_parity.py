@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
-from checked_programs import Library, Maker, has
 
 import corejax as cj
+from checked_programs import Library, Maker, has
 from corejax import checkify, lax, numpy as jnp
 
 jax = pytest.importorskip("jax")
