@@ -310,6 +310,8 @@ OTHER_MEANINGS = {
     "corejax.arrays.datamodel": "Python's own operator names, each a role",
     "corejax.base.tree_functions": "`tree.reduce`, which is no primitive",
     "corejax.kernel.numpy_calls": "the same, for the ufuncs that are operators",
+    "corejax.inspect.cli": "the command `python -m corejax check`",
+    "corejax.inspect.commands": "the same",
     "corejax.installed.markers": "words of environment markers: `or`, `and`, `not`",
 }
 

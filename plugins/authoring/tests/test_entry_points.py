@@ -86,7 +86,7 @@ def refusal(folder: Path) -> str:
 
 
 def test_tables_of_the_shipped_packs_are_up_to_date() -> None:
-    assert 16 == len(SHIPPED)
+    assert 17 == len(SHIPPED)
     assert "the entry points are up to date" == run(ROOT, None, "-m", "corejax", "entry-points", "--check", *SHIPPED)
 
 
@@ -147,6 +147,11 @@ def test_a_function_may_be_experimental(pack: Pack) -> None:
     (folder / folder.name / "space.py").write_text("__all__ = []\nNAMESPACE = 'experimental.space'")
     assert {"corejax.functions": {"experimental/f": "PACK.ops:f", "g": "PACK.ops:g"},
             "corejax.namespaces": {"experimental.space": "PACK.space"}} == written(folder)
+
+
+def test_a_module_may_have_several_names(pack: Pack) -> None:
+    folder = pack(init="", ops="__all__ = ['f']\nNAMESPACE = ('ops', 'experimental.ops')\ndef f(): ...")
+    assert {"corejax.namespaces": {"experimental.ops": "PACK.ops", "ops": "PACK.ops"}} == written(folder)
 
 
 def test_modules_of_roles_operators_kernels_and_numpy_tables(pack: Pack) -> None:

@@ -7,10 +7,10 @@ from typing import Any, final
 
 import numpy as np
 
+from corejax import tree
 from corejax.core import Array, Tracer, here, to_numpy
 from corejax.errors import ConcretizationError
 from corejax.plugin import public
-from corejax.tree_util import register_pytree_node
 from corejax_checkify._sites import Sites, parted, signatures
 from corejax_checkify.failures import BatchedError, CheckError
 
@@ -86,7 +86,7 @@ def _children(error: Error) -> tuple[tuple[Any, tuple[Any, ...]], Sites]:
     return (error._code, error._values), error._sites
 
 
-register_pytree_node(Error, _children, lambda sites, parts: Error(parts[0], parts[1], sites))
+tree.register_node(Error, _children, lambda sites, parts: Error(parts[0], parts[1], sites))
 
 #: No check has failed, since there is none.
 init_error = Error()

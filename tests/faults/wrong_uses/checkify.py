@@ -9,15 +9,15 @@ _IMPORT = "from {}.experimental import checkify\n"
 
 def _add(group: Group, name: str, code: str, error: type[Exception], *words: str, jax: bool = True) -> None:
     """A use of `checkify`."""
-    group.add(name, _IMPORT.format("corejax") + code, error, *words,
-              jax=_IMPORT.format("jax") + code.replace("lax.bounded_while_loop", "lax.while_loop") if jax else None)
+    group.add(name, _IMPORT.format("corejax") + code, error, *words, jax=_IMPORT.format("jax") + code if jax else None)
 
 
 making = Group("Checks")
 _add(making, "a predicate of several elements", "checkify.check(np.array([True, False]), 'all of them')", TypeError,
      "bool[2]", ".all()")
 _add(making, "a number for a predicate", "checkify.check(3, 'three')", TypeError, "an int", "compare")
-_add(making, "an array of numbers for a predicate", "checkify.check(np.ones(2), 'ones')", TypeError, "f64[2]", "compare")
+_add(making, "an array of numbers for a predicate", "checkify.check(np.ones(2), 'ones')", TypeError, "f64[2]",
+     "compare")
 _add(making, "None for a predicate", "checkify.debug_check(None, 'nothing')", TypeError, "debug_check", "None")
 _add(making, "a message that isn't text", "checkify.check(True, ValueError('x'))", TypeError, "a str", "ValueError")
 _add(making, "a string among the values", "checkify.check(True, 'in {}', 'f')", TypeError, "'f'", "f-string")
@@ -25,7 +25,8 @@ _add(making, "a set among the values", "checkify.check(True, 'in {x}', x={1, 2})
 _add(making, "a random key among the values", "checkify.check(True, '{}', cj.random.key(0))", TypeError, "key",
      "arrays of numbers", jax=False)
 _add(making, "a value that is missing", "checkify.check(True, 'x is {}')", ValueError, "IndexError", "{}")
-_add(making, "a keyword that is missing", "checkify.check(True, 'x is {x}', y=np.ones(1))", ValueError, "KeyError", "'x'")
+_add(making, "a keyword that is missing", "checkify.check(True, 'x is {x}', y=np.ones(1))", ValueError, "KeyError",
+     "'x'")
 _add(making, "a format that fits no array", "checkify.check(True, 'x is {:.2f}', np.ones(2))", ValueError, ":.2f",
      "can't be formatted")
 _add(making, "text for debug", "checkify.check(True, 'x', debug='yes')", TypeError, "debug", "'yes'", jax=False)
