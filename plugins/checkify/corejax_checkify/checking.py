@@ -25,7 +25,7 @@ from corejax.core import (
     to_dim,
     values,
 )
-from corejax.errors import CorejaxRuntimeError, CorejaxTypeError, CorejaxValueError, kind_of
+from corejax.errors import CorejaxTypeError, CorejaxValueError, kind_of
 from corejax.plugin import Effect, Sample, define, hookimpl, public, shaping
 from corejax_checkify._sites import Signature, Site, Sites, parted, signatures
 from corejax_checkify.error import Error
@@ -102,7 +102,7 @@ class Check:
     def xla_translation(self, ctx: Any, args: Any, *, sites: Sites, debug: bool) -> list[Any]:
         if debug:
             return []
-        raise CorejaxRuntimeError(
+        raise CorejaxValueError(
             "check: a program that is compiled holds a check that isn't functionalized", primitive="check",
             hook="xla_translation", got="check in a compiled function or loop", where=sites[0].where or here(),
             wanted="a program whose checks are among its results",

@@ -164,7 +164,7 @@ def test_errors_of_each_element_are_those_of_jax() -> None:
 @pytest.mark.parametrize("L", [MINE, JAX], ids=["corejax", "jax"])
 def test_what_jax_refuses_is_refused(L: Lib) -> None:
     for f in (lambda x: pos(L, x), lambda x: L.lax.scan(lambda c, _: (pos(L, c), None), x, length=2)[0]):
-        with pytest.raises((ValueError, RuntimeError), match="functionalize"):
+        with pytest.raises(ValueError, match="functionalize"):
             L.top.jit(f)(1.0)
     with pytest.raises(ValueError, match="must be positive"):
         pos(L, L.jnp.asarray(-1.0))
