@@ -72,6 +72,7 @@ plugin = _plugin
 import corejax.rules as _rules
 rules = _rules
 from corejax import ad_checkpoint as ad_checkpoint
+from corejax import checkify as checkify
 from corejax import checkpoint_policies as checkpoint_policies
 from corejax import custom_batching as custom_batching
 from corejax import custom_derivatives as custom_derivatives

@@ -7,6 +7,7 @@ import numpy
 from collections.abc import Callable, Hashable, Sequence
 from corejax.core import AnyMesh, Array, ArrayLike, DTypeLike, Jaxpr, Mesh, NamedSharding, Primitive
 from corejax.plugin import carrying
+from corejax_checkify._sites import Sites
 from corejax_collectives._axes import Groups, Names
 from corejax_collectives.constraining import Tree as _______Tree
 from corejax_collectives.exchanging import Tree as _Tree
@@ -373,6 +374,17 @@ def ceil(x: ArrayLike) -> Array:
 
     >>> ceil(np.array([1.5, -1.5])).tolist()
     [2.0, -1.0]
+    """
+
+def check(code: ArrayLike, /, *values: ArrayLike, sites: Sites, debug: bool = False) -> list[Array]:
+    """`check(code, *values, sites=..., debug=False)`: `code` is 0, or the number of the site whose check has failed.
+
+    `values` are what the sites report, in the order of their types. With `debug`, nothing happens where it isn't
+    functionalized by `checkify`.
+
+    >>> sample = next(check_p.primitive.samples(np.random.default_rng(0)))
+    >>> check_p.primitive.bind(*sample.args, **sample.params)
+    []
     """
 
 def checkpoint_call(*operands: ArrayLike, jaxpr: Jaxpr, prevent_cse: bool | Flags = True, differentiated: bool = False, policy: Policy | None = None, as_one: bool = False) -> list[Array]:
