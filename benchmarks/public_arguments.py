@@ -259,7 +259,7 @@ NOT_TIMED: dict[str, str] = {
         numpy.fromiter numpy.fromstring numpy.load numpy.save numpy.savez""",
     "it makes a function, or calls one of the user's": """numpy.frompyfunc numpy.fromfunction numpy.vectorize
         numpy.mask_indices lax.bounded_while_loop lax.composite lax.custom_linear_solve lax.custom_root lax.linear_call
-        lax.platform_dependent""",
+        lax.debug_callback lax.io_callback lax.platform_dependent lax.pure_callback""",
     "it changes an ndarray in place": "numpy.place",
     "it is what a function of corejax.nn computes with": """lax.nn_attention lax.nn_attention_back
         lax.nn_attention_forward lax.nn_gelu_tanh lax.nn_hard_sigmoid lax.nn_hard_silu lax.nn_hard_tanh

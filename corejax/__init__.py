@@ -35,7 +35,6 @@ from corejax.kernel.primitive import freeze_by
 
 if TYPE_CHECKING:
     from corejax import (
-        debug as debug,
         dtypes as dtypes,
         experimental as experimental,
         export as export,
@@ -108,7 +107,6 @@ _ORIGINS = origins({
     "corejax.arrays.partitions": "P",
     "corejax.arrays.shardings": "NamedSharding",
     "corejax.arrays.shards": "Shard",
-    "corejax.debug": "=debug",
     "corejax.dtypes": "=dtypes",
     "corejax.experimental": "=experimental",
     "corejax.export": "=export",

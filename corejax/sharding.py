@@ -10,6 +10,11 @@ from typing import TYPE_CHECKING
 from corejax.base.facades import facade
 
 if TYPE_CHECKING:
+    from corejax.arrays.drawing import (
+        Drawing as Drawing,
+        visualize_array_sharding as visualize_array_sharding,
+        visualize_sharding as visualize_sharding,
+    )
     from corejax.arrays.meshes import AbstractMesh as AbstractMesh, AxisType as AxisType, Mesh as Mesh
     from corejax.arrays.partitions import PartitionSpec as PartitionSpec
     from corejax.arrays.shardings import (
@@ -19,6 +24,7 @@ if TYPE_CHECKING:
     )
 else:  # so that type checkers refuse names that aren't there
     __all__, __getattr__, __dir__ = facade(__name__, {
+        "corejax.arrays.drawing": "Drawing visualize_array_sharding visualize_sharding",
         "corejax.arrays.meshes": "AbstractMesh AxisType Mesh",
         "corejax.arrays.partitions": "PartitionSpec",
         "corejax.arrays.shardings": "NamedSharding Sharding SingleDeviceSharding",

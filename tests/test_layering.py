@@ -19,13 +19,13 @@ KERNEL = modules(ROOT / "corejax")
 
 #: What a pack may import of the kernel; `ir` and `plugin` with their modules.
 PACK_API = ("corejax.plugin", "corejax.core", "corejax.ir", "corejax.lax", "corejax.errors", "corejax.tree",
-            "corejax.dtypes", "corejax.config")
+            "corejax.dtypes", "corejax.config", "corejax.sharding")
 
 #: What a tool may import of the kernel, which looks at packs, too. `corejax` itself has the transformations.
 TOOL_API = (*PACK_API, "corejax.distributions", "corejax.rules", "corejax.plugins", "corejax.testing")
 
 #: Public names and nothing else: they may import every room, and no room imports one of them.
-FACADES = {f"corejax{name}" for name in ("", ".__main__", ".config", ".core", ".debug", ".distributions", ".dtypes",
+FACADES = {f"corejax{name}" for name in ("", ".__main__", ".config", ".core", ".distributions", ".dtypes",
                                          ".errors", ".experimental", ".lax", ".plugin", ".plugins", ".rules",
                                          ".sharding", ".stages", ".tree", ".tree_util", ".typing")}
 
@@ -241,7 +241,7 @@ def test_packs_depend_on_the_basic_one_never_the_reverse() -> None:
     basic, standard = {"corejax_lax_basic"}, {"corejax_lax_basic", "corejax_reductions", "corejax_control_flow"}
     assert {"corejax_lax_basic": set(), "corejax_reductions": basic, "corejax_control_flow": basic,
             "corejax_sorting": basic, "corejax_special": standard,
-            "corejax_collectives": standard, "corejax_fft": basic,
+            "corejax_collectives": standard, "corejax_fft": basic, "corejax_callbacks": basic,
             "corejax_linear_algebra": standard | {"corejax_sorting"},
             "corejax_windows": {"corejax_lax_basic", "corejax_reductions"},
             "corejax_random": standard | {"corejax_special", "corejax_sorting", "corejax_linear_algebra",

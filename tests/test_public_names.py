@@ -19,7 +19,7 @@ from corejax.installed import groups, manifest, registry
 MODULES = ["corejax", "corejax.tree", "corejax.errors", "corejax.core", "corejax.plugins", "corejax.plugin",
            "corejax.export", "corejax.ir", "corejax.testing", "corejax.packs.families", "corejax.rules",
            "corejax.distributions",
-           "corejax.sharding", "corejax.stages", "corejax.debug"]
+           "corejax.sharding", "corejax.stages", "corejax.experimental"]
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -126,7 +126,7 @@ def test_an_attribute_that_is_not_there_is_an_attribute_error(name: str) -> None
 
 
 def test_importing_a_module_does_not_look_what_is_installed() -> None:
-    code = ("from corejax import debug; from corejax.inspect import cli; "
+    code = ("from corejax import sharding; from corejax.inspect import cli; "
             "from corejax.installed import manifest; print(manifest._kept)")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "{}" == done.stdout.strip()
@@ -147,7 +147,7 @@ def test_std_is_to_be_installed_only_where_some_of_it_is_missing(monkeypatch: py
     assert "install the pack that provides it, if there is one" == hint()
     packs = {"corejax-lax-basic", "corejax-reductions", "corejax-control-flow", "corejax-special",
              "corejax-sorting", "corejax-collectives", "corejax-windows", "corejax-linear-algebra", "corejax-fft",
-             "corejax-numpy", "corejax-random", "corejax-nn", "corejax-checkify"}
+             "corejax-numpy", "corejax-random", "corejax-nn", "corejax-checkify", "corejax-callbacks"}
     assert packs == set(manifest.standard())
     monkeypatch.setattr(manifest, "standard", lambda: ["corejax-lax-basic", "corejax-linalg"])
     assert "pip install 'corejax[std]' brings corejax-linalg; or install the pack that provides it" == hint()

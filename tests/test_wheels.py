@@ -64,7 +64,8 @@ def alone(wheels: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment
 
 
 def test_each_distribution_gives_one_wheel(wheels: Path) -> None:
-    assert ["corejax", "corejax_authoring", "corejax_checkify", "corejax_collectives", "corejax_control_flow",
+    assert ["corejax", "corejax_authoring", "corejax_callbacks", "corejax_checkify", "corejax_collectives",
+            "corejax_control_flow",
             "corejax_fft",
             "corejax_lax_basic", "corejax_linear_algebra", "corejax_nn", "corejax_numpy", "corejax_random",
             "corejax_reductions", "corejax_softplus",
@@ -123,7 +124,7 @@ def test_command_line_lists_what_is_installed(full: Environment) -> None:
     for pack in ("corejax-lax-basic", "corejax-reductions", "corejax-control-flow", "corejax-special",
                  "corejax-sorting", "corejax-collectives", "corejax-windows",
                  "corejax-linear-algebra", "corejax-fft", "corejax-numpy", "corejax-random", "corejax-nn",
-                 "corejax-checkify",
+                 "corejax-checkify", "corejax-callbacks",
                  "corejax-softplus"):
         assert f"{pack} 0.1.0" in listed
     assert "softplus (corejax-softplus 0.1.0)" in run(full.python, "-m", "corejax", "explain", "softplus",

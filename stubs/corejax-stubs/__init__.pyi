@@ -20,7 +20,6 @@ from corejax.config import config as config
 from corejax import core as core
 from corejax.api import custom_jvp as custom_jvp
 from corejax.api import custom_vjp as custom_vjp
-from corejax import debug as debug
 from corejax.api import device_get as device_get
 from corejax.api import device_put as device_put
 from corejax.api import devices as devices
@@ -76,6 +75,7 @@ from corejax import checkify as checkify
 from corejax import checkpoint_policies as checkpoint_policies
 from corejax import custom_batching as custom_batching
 from corejax import custom_derivatives as custom_derivatives
+from corejax import debug as debug
 from corejax import flatten_util as flatten_util
 from corejax import image as image
 from corejax import nn as nn
@@ -84,7 +84,7 @@ from corejax import ops as ops
 from corejax import random as random
 from corejax import testing as testing
 from collections.abc import Callable, Hashable, Sequence
-from corejax.core import AnyMesh
+from corejax.core import AnyMesh, Sharding
 from corejax_control_flow.saved import Residuals
 from typing import Any
 
@@ -134,6 +134,15 @@ def custom_gradient(fun: Callable[..., Any]) -> Any:
     (Array(2., dtype=float64, weak_type=True), Array(1., dtype=float64, weak_type=True))
     """
 
+def effects_barrier() -> None:
+    """Wait until all calls of users' functions have been made that programs of this thread make.
+
+    A call of a program with such functions returns when they have been called, so this returns at once. It is there for
+    programs that are written for JAX.
+
+    >>> effects_barrier()
+    """
+
 def pmap(fun: Callable[..., Any], axis_name: Hashable = None, *, in_axes: Any = 0, out_axes: Any = 0, static_broadcasted_argnums: int | Sequence[int] = (), devices: Sequence[Any] | None = None, backend: str | None = None, axis_size: int | None = None, donate_argnums: int | Sequence[int] = ()) -> Any:
     """Map `fun` along an axis of its arguments, each element on a device of its own.
 
@@ -146,6 +155,29 @@ def pmap(fun: Callable[..., Any], axis_name: Hashable = None, *, in_axes: Any = 
     >>> import numpy as np, corejax as cj
     >>> cj.pmap(lambda x: x / lax.psum(x, "i"), axis_name="i")(np.array([[2.0]])).tolist()
     [[1.0]]
+    """
+
+def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any, sharding: Sharding | None = None, vmap_method: str | None = None, timeout: float | None = None, **kwargs: Any) -> Any:
+    """The result of a Python function, also in compiled programs: `callback(*args, **kwargs)`.
+
+    The function gets arrays in memory of the host, and returns arrays of the types that `result_shape_dtypes` says: a
+    pytree of objects with `shape` and `dtype`. It must be pure: a program may call it more than once, or not at all if
+    nobody uses its results. It has no derivative; `cj.custom_jvp` gives one to the function around it.
+
+    - `vmap_method` says how it takes a batch. `"sequential"` calls it for each element, as does
+      `"sequential_unrolled"`; `"broadcast_all"` calls it once, with a new first axis for all arguments;
+      `"expand_dims"` too, but those that aren't mapped have it of size 1, and with `"legacy_vectorized"` they don't
+      have it. Without it, `cj.vmap` is an error.
+    - `timeout`: after so many seconds the call is abandoned, with an error.
+    - `sharding`: a sharding with one device, from which JAX would make the call. Here it makes no difference.
+
+    >>> import corejax as cj
+    >>> def log_gamma(x):
+    ...     return np.vectorize(math.lgamma)(x)
+    >>> import math
+    >>> f = cj.jit(lambda x: cj.pure_callback(log_gamma, x, x, vmap_method="broadcast_all") + 1.0)
+    >>> f(np.array([1.0, 5.0]))
+    Array([1.        , 4.17805383], dtype=float64)
     """
 
 def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Residuals:

@@ -274,16 +274,16 @@ def test_a_namespace_that_can_not_be_used_is_an_error_that_names_its_pack(site, 
 
 
 def test_the_kernels_names_are_reserved(site):
-    site.pack("bold-pack", {"namespaces": {"debug": "bold_pack", "grad": "bold_pack"},
+    site.pack("bold-pack", {"namespaces": {"stages": "bold_pack", "grad": "bold_pack"},
                             "functions": {"cj/jit": "bold_pack:jit"}}, {"bold_pack": "def jit(f):\n    return 3\n"})
     out = site.run("""
-        import corejax as cj, corejax.debug
+        import corejax as cj, corejax.stages
         from corejax.inspect.checkup import checkup
-        print(cj.debug.__name__, cj.grad.__name__, callable(cj.jit(lambda x: x)))
+        print(cj.stages.__name__, cj.grad.__name__, callable(cj.jit(lambda x: x)))
         print(*checkup(), sep="\\n")
     """)
-    assert "corejax.debug grad True" == out.splitlines()[0]
-    for name in ("namespace 'debug'", "namespace 'grad'", "function 'cj/jit'"):
+    assert "corejax.stages grad True" == out.splitlines()[0]
+    for name in ("namespace 'stages'", "namespace 'grad'", "function 'cj/jit'"):
         assert f"bold-pack: the {name} is a name of corejax's own" in out, out
 
 

@@ -5,9 +5,10 @@
 from corejax.lax import linalg as linalg
 import numpy
 from collections.abc import Callable, Hashable, Sequence
-from corejax.core import AnyMesh, Array, ArrayLike, DTypeLike, Jaxpr, Mesh, NamedSharding, Primitive
+from corejax.core import AnyMesh, Array, ArrayLike, DTypeLike, Jaxpr, Mesh, NamedSharding, Primitive, ShapedArray
 from corejax.plugin import carrying
 from corejax_checkify._sites import Sites
+from corejax_callbacks._calling import Callback
 from corejax_collectives._axes import Groups, Names
 from corejax_collectives.constraining import Tree as _______Tree
 from corejax_collectives.exchanging import Tree as _Tree
@@ -796,6 +797,14 @@ def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
     >>> dce_sink({"x": 1.0})
     """
 
+def debug_callback(*operands: ArrayLike, call: Callback, ordered: bool) -> list[Array]:
+    """`debug_callback(*operands, call, ordered)`: what `cj.debug.callback` and `cj.debug.print` apply. No results.
+
+    >>> sample = next(debug_callback_p.primitive.samples(np.random.default_rng(0)))
+    >>> debug_callback_p(*sample.args, **sample.params)
+    []
+    """
+
 def digamma(x: ArrayLike) -> Array:
     """The derivative of lgamma. It is NaN at 0, -1, -2, and so on.
 
@@ -1081,6 +1090,14 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
 
     >>> integer_pow(np.array([2.0, 3.0]), -2).tolist()
     [0.25, 0.1111111111111111]
+    """
+
+def io_callback(*operands: ArrayLike, call: Callback, results: tuple[ShapedArray, ...], ordered: bool) -> list[Array]:
+    """`io_callback(*operands, call, results, ordered)`: what `cj.experimental.io_callback` applies.
+
+    >>> sample = next(io_callback_p.primitive.samples(np.random.default_rng(0)))
+    >>> io_callback_p(*sample.args, **sample.params)
+    [Array([0., 1., 2.], dtype=float64)]
     """
 
 def iota(dtype: DTypeLike, size: int) -> Array:
@@ -1557,6 +1574,14 @@ def pswapaxes(x: _Tree, axis_name: Any, axis: int, *, axis_index_groups: Any = N
     >>> x = np.arange(4).reshape(2, 2)
     >>> cj.vmap(lambda row: lax.pswapaxes(row, "rows", 0), axis_name="rows")(x).tolist()
     [[0, 2], [1, 3]]
+    """
+
+def pure_callback(*operands: ArrayLike, call: Callback, results: tuple[ShapedArray, ...], vmap_method: str | None) -> list[Array]:
+    """`pure_callback(*operands, call, results, vmap_method)`: what `cj.pure_callback` applies.
+
+    >>> sample = next(pure_callback_p.primitive.samples(np.random.default_rng(0)))
+    >>> len(pure_callback_p(*sample.args, **sample.params))
+    1
     """
 
 def ragged_all_to_all(operand: ArrayLike, output: ArrayLike, input_offsets: ArrayLike, send_sizes: ArrayLike, output_offsets: ArrayLike, recv_sizes: ArrayLike, *, axis_name: Any, axis_index_groups: Any = None) -> Array:
