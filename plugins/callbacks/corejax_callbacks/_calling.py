@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from corejax.core import ShapedArray, Sharding, Tracer, check_callable, flatten, here, name_of, namer, values
+from corejax.core import ShapedArray, Sharding, Tracer, call_user, check_callable, flatten, here, name_of, namer, values
 from corejax.errors import CorejaxError, CorejaxTypeError, CorejaxValueError, kind_of
 from corejax.plugin import abstract_leaves, calls_users
 from corejax_callbacks import _values
@@ -56,10 +56,11 @@ class Call:
         for i, x in self._fixed:  # in order, so that each finds its place
             leaves.insert(i, x)
         args, kwargs = self._in_tree.unflatten(leaves)
+        function = partial(self._function, **kwargs) if kwargs else self._function
         if self._timeout is None:
-            out = self._function(*args, **kwargs)
+            out = call_user(function, args, self.name)
         else:
-            out = _within(self._timeout, lambda: self._function(*args, **kwargs), self._who(), where)
+            out = _within(self._timeout, lambda: call_user(function, args, self.name), self._who(), where)
         if self._out_tree is None:  # nobody asks for results
             return []
         return _values.check_results(out, self._out_tree, results, self._who(), where)

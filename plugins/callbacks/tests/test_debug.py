@@ -120,7 +120,8 @@ def test_a_prompt_knows_the_variables(mode: Any) -> None:
             return y["twice"] + factor
         return mode(inner)(x)
 
-    out = asked(outer, "p x\np y\nx + 1\np nothing\nu\np factor\nd\nd\nw\nl\nargs\npp y\nh\nh p\n\nc\n", cj.device_put(1.5))
+    out = asked(outer, "p x\np y\nx + 1\np nothing\nu\np factor\nd\nd\nw\nl\nargs\npp y\nh\nh p\n\nc\n",
+                cj.device_put(1.5))
     for said in (f"Stopped in inner, {__file__}:", "Array(1.5, dtype=float64)", "'twice': Array(3., dtype=float64)",
                  "'name': 'text'", "Array(2.5, dtype=float64)", "NameError: name 'nothing' is not defined",
                  "In outer, ", "(cjdb) 3\n", "this is the innermost frame", "inner()", "->", "cj.debug.breakpoint(",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import (
+    callbacks,
     checkify,
     collectives,
     control_flow,
@@ -36,6 +37,6 @@ GROUPS: tuple[Group, ...] = (*shapes.GROUPS, *indexing.GROUPS, *python_values.GR
                              *products.GROUPS, *solves.GROUPS, *sorting.GROUPS, *collectives.GROUPS, *special.GROUPS,
                              *windows.GROUPS, *convolutions.GROUPS,
                              *factorisations.GROUPS, *eigenvalues.GROUPS, *fft.GROUPS, *numpy_calls.GROUPS,
-                             *numpy_mathematics.GROUPS, *meshes.GROUPS, *names.GROUPS, *checkify.GROUPS,
+                             *numpy_mathematics.GROUPS, *meshes.GROUPS, *names.GROUPS, *checkify.GROUPS, *callbacks.GROUPS,
                              *plugins.GROUPS, *effects.GROUPS)
 CASES: tuple[WrongUse, ...] = tuple(case for group in GROUPS for case in group.cases)
