@@ -37,6 +37,7 @@ GROUPS: tuple[Group, ...] = (*shapes.GROUPS, *indexing.GROUPS, *python_values.GR
                              *products.GROUPS, *solves.GROUPS, *sorting.GROUPS, *collectives.GROUPS, *special.GROUPS,
                              *windows.GROUPS, *convolutions.GROUPS,
                              *factorisations.GROUPS, *eigenvalues.GROUPS, *fft.GROUPS, *numpy_calls.GROUPS,
-                             *numpy_mathematics.GROUPS, *meshes.GROUPS, *names.GROUPS, *checkify.GROUPS, *callbacks.GROUPS,
+                             *numpy_mathematics.GROUPS, *meshes.GROUPS, *names.GROUPS,
+                             *callbacks.GROUPS, *checkify.GROUPS,
                              *plugins.GROUPS, *effects.GROUPS)
 CASES: tuple[WrongUse, ...] = tuple(case for group in GROUPS for case in group.cases)
