@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     )
     from corejax.base.caches import WeakCache as WeakCache
     from corejax.base.dtypes import DTypeLike as DTypeLike
+    from corejax.base.holders import is_holder as is_holder
     from corejax.base.keypaths import keystr as keystr
     from corejax.base.source import (
         describe as describe,
@@ -113,6 +114,7 @@ else:  # so that type checkers refuse names that aren't there
         "corejax.base.avals": "Linear ShapedArray Zero aval_of is_foreign",
         "corejax.base.caches": "WeakCache",
         "corejax.base.dtypes": "DTypeLike",
+        "corejax.base.holders": "is_holder",
         "corejax.base.keypaths": "keystr",
         "corejax.base.source": "describe expression here place_here warn",
         "corejax.base.trees": "flatten paths_of",

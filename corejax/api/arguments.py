@@ -14,6 +14,7 @@ from corejax.arrays.storage import host_in_order, is_on_device
 from corejax.base.avals import ShapedArray, Zero, aval_of
 from corejax.base.dtypes import PYTHON_SCALARS, float0, kind
 from corejax.base.errors import CorejaxIndexError, CorejaxTypeError, CorejaxValueError
+from corejax.base.holders import is_holder
 from corejax.base.source import here
 from corejax.base.standins import StandIn
 from corejax.base.tracebacks import as_entry, guarded, is_entry
@@ -87,7 +88,7 @@ def _tangent_like(i: int, x: object, aval: ShapedArray, what: str, name: Namer, 
     if dropped and aval.dtype is float0 and got.shape == aval.shape:
         return Zero(aval)
     if got is aval or got is aval.invariant:
-        return Zero(aval) if aval.dtype is float0 else x if is_value(x) else as_array(x, copy=True)
+        return Zero(aval) if aval.dtype is float0 else x if is_value(x) or is_holder(x) else as_array(x, copy=True)
     if not got.matches(aval) or aval.dtype is float0:
         raise CorejaxTypeError(f"{what}: {name(i)} doesn't fit {of}", got=str(got), wanted=str(aval), where=here(),
                                todo=_todo(got, aval))

@@ -13,6 +13,7 @@ from corejax.arrays.shardings import NamedSharding
 from corejax.arrays.storage import DELETED, buffer_of, deleted_error
 from corejax.base import caches
 from corejax.base.errors import ConcretizationError
+from corejax.base.holders import hold, is_holder
 from corejax.base.trees import TreeDef, flatten
 from corejax.eager.watched import watch
 from corejax.installed.roles import roles
@@ -75,7 +76,13 @@ class Program:
     @property
     def cacheable(self) -> bool:
         """Whether it can be used for other calls: not if it closes over a traced value."""
-        return not any([isinstance(const, Tracer) for const in self.closed.consts])
+        return not any([isinstance(const, Tracer) or is_holder(const) and const.is_traced
+                        for const in self.closed.consts])
+
+    @property
+    def holds(self) -> bool:
+        """Whether it uses objects that hold arrays."""
+        return hold(self.closed.in_avals, self.closed.consts)
 
     def unflatten(self, outs: Sequence[object]) -> Any:
         """The result with these leaves."""
@@ -109,6 +116,8 @@ class Program:
         for const in self.closed.consts:
             if isinstance(const, Tracer):
                 raise leak_error(const, self.name)
+        if self.holds:  # so that it is a call of a program without holders, and `run` stays this function
+            return self.bind(leaves)
         client.check_settings()
         if len(client.places()) == 1 and self.mesh is None:
             self._runner = _compiled(self)

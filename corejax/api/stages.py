@@ -13,7 +13,7 @@ from corejax.arrays.array import Array
 from corejax.arrays.storage import deleted_error
 from corejax.base import trees
 from corejax.base.avals import ShapedArray
-from corejax.base.errors import CorejaxTypeError, CorejaxValueError, kind_of
+from corejax.base.errors import CorejaxNotImplementedError, CorejaxTypeError, CorejaxValueError, kind_of
 from corejax.base.prefixes import check_same_structure
 from corejax.base.source import here
 from corejax.base.tracebacks import public
@@ -135,6 +135,12 @@ class Traced(Stage):
             raise CorejaxTypeError("lower: a platform must be given by its name", where=here(),
                                    got=f"{kind_of(platform)}: {platform!r:.80}", wanted="'cpu', 'cuda' or another",
                                    todo="leave it out for the default")
+        if self._program.holds:
+            raise CorejaxNotImplementedError(
+                f"lower: {self.fun_name} reads or writes objects that hold arrays, such as references", where=here(),
+                got="a program that is made anew from what they hold, at each call",
+                wanted="a function of arrays, whose results are all that it does",
+                todo="lower a function that takes the array and returns the new one; within it, references may be made")
         at = self._at
         if platform is None and at is not None:
             platform = at.group.compiler if type(at) is Request else at.compiler

@@ -40,6 +40,7 @@ from corejax.arrays.storage import (
 from corejax.base import dtypes, elements, ending
 from corejax.base.avals import ShapedArray, aval_of, is_foreign
 from corejax.base.errors import CorejaxError, CorejaxIndexError, CorejaxTypeError, CorejaxValueError
+from corejax.base.holders import is_holder
 from corejax.base.late import late
 from corejax.base.source import here
 from corejax.base.tracebacks import as_entry, public, trim
@@ -385,6 +386,8 @@ def as_array(value: object, *, copy: bool) -> Array:
         return Array.from_host(read_only(value.copy()) if copy else in_order(value), aval)
     if type(value) in dtypes.PYTHON_SCALARS:
         return Array.from_host(dtypes.number(value, aval.dtype), aval)  # type: ignore[arg-type]
+    if is_holder(value):
+        raise value.not_an_array()  # type: ignore[attr-defined]
     check_has_value(value, aval)
     number = dtypes.plain_scalar(value)
     if number is not None:

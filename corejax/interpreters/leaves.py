@@ -12,6 +12,7 @@ from corejax.arrays.datamodel import DataModel
 from corejax.base import trees
 from corejax.base.dtypes import PYTHON_SCALARS
 from corejax.base.errors import CorejaxError, CorejaxTypeError, kind_of
+from corejax.base.holders import as_users_see, check_once, is_holder
 from corejax.base.keypaths import Path, keystr
 from corejax.base.source import here
 from corejax.base.standins import array_for, stands_for_array
@@ -79,12 +80,13 @@ def not_an_array(x: object, what: str, name: str, error: CorejaxError) -> Coreja
 
 def values(leaves: Sequence[object], what: str, name: Namer) -> list[Any]:
     """The leaves as arrays and tracers; an ndarray is copied, since it may change."""
+    check_once(leaves)
     return [x if type(x) is Array else leaf_value(i, x, what, name) for i, x in enumerate(leaves)]
 
 
 def leaf_value(i: int, x: object, what: str, name: Namer) -> Any:
     """One leaf, the i-th, as an array or a tracer."""
-    if is_value(x):
+    if is_value(x) or is_holder(x):
         return x
     if stands_for_array(x):
         return leaf_value(i, array_for(x), what, name)
@@ -113,7 +115,8 @@ class FlatFun:
     def __call__(self, *leaves: Any) -> Sequence[Any]:
         fun = self.fun
         try:
-            out = fun(*(leaves if self.in_tree is None else self.in_tree.unflatten(leaves)))
+            given = as_users_see(leaves)
+            out = fun(*(given if self.in_tree is None else self.in_tree.unflatten(given)))
         except TypeError as error:
             check_call(error, self.what, fun)
             raise
@@ -126,7 +129,13 @@ class FlatFun:
     def _flatten(self, out: object) -> list[Any]:
         leaves, self.out_tree = trees.flatten(out, None, "result")
         self.n_outs = len(leaves)
+        self._check_returned(leaves, namer("result", out))
         return values(leaves, self.what, namer("result", out))
+
+    def _check_returned(self, leaves: Sequence[Any], name: Namer) -> None:
+        for i, x in enumerate(leaves):
+            if is_holder(x):
+                raise x.returned(self.what, name(i))
 
     def _with_aux(self, pair: object) -> list[Any]:
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
@@ -135,6 +144,7 @@ class FlatFun:
                                    todo="return both, or leave out has_aux")
         outs = self._flatten(pair[0])
         self._aux_leaves, self._aux_tree = trees.flatten(pair[1])
+        self._check_returned(self._aux_leaves, namer("result[1]", pair[1]))
         return outs + [x for x in self._aux_leaves if isinstance(x, DataModel)]
 
     def unflatten(self, outs: Sequence[object]) -> Any:

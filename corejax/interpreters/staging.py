@@ -16,6 +16,7 @@ import numpy as np
 from corejax.arrays.array import Array, as_array
 from corejax.base.avals import ShapedArray, aval_of
 from corejax.base.errors import CorejaxTypeError, LeakedTracerError
+from corejax.base.holders import is_holder
 from corejax.base.source import NOWHERE, at_hand, here
 from corejax.ir.interpret import location
 from corejax.ir.surgery import substitute
@@ -208,6 +209,8 @@ def stage_closed(fun: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArr
     if not closed.consts:
         return closed.jaxpr
     for const in closed.consts:
+        if is_holder(const):
+            raise const.not_an_array()
         if isinstance(const, Tracer):
             if not const._trace.live:
                 raise leak_error(const, f"{name or 'a rule'} closes over a traced value")

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from corejax.base.avals import ShapedArray
 from corejax.base.caches import BoundedCache, generation
 from corejax.base.errors import CorejaxAttributeError, CorejaxError, CorejaxTypeError, suggestion
+from corejax.base.holders import HeldError
 from corejax.base.source import here
 from corejax.base.standins import StandIn, replaced
 from corejax.kernel import checks
@@ -167,6 +168,10 @@ class Primitive:
             given = replaced(error, args)
             if given is None:
                 raise
+        except HeldError as error:
+            if not any([x is error.holder for x in args]):
+                raise
+            return error.holder.apply(self, args, params)
         return self.bind(*given, **params)
 
     def bind_one(self, x: object) -> Any:

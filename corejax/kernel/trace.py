@@ -19,6 +19,7 @@ from corejax.arrays.datamodel import DataModel
 from corejax.arrays.storage import as_scalar, in_order, read_only, scalar_error
 from corejax.base.avals import ShapedArray, aval_of
 from corejax.base.errors import ConcretizationError, CorejaxTypeError, LeakedTracerError, LostDerivativeError
+from corejax.base.holders import is_holder
 from corejax.base.source import Location, describe, expression, here, is_subscript, location, place_here
 from corejax.base.tracebacks import as_entry, public, trim
 from corejax.kernel import numpy_calls
@@ -290,7 +291,7 @@ def forget_when_done(tracer: Tracer) -> None:
 
 def as_value(x: object) -> Value:
     """`x` if it is an `Array` or a tracer, else a new `Array`: rules may return raw NumPy arrays."""
-    return x if type(x) is Array or isinstance(x, Tracer) else as_array(x, copy=True)
+    return x if type(x) is Array or isinstance(x, Tracer) or is_holder(x) else as_array(x, copy=True)  # type: ignore[return-value]
 
 
 def belongs(x: object, trace: Trace | None) -> bool:
