@@ -23,6 +23,7 @@ from corejax.core import (
     context,
     eval_jaxpr,
     here,
+    is_holder,
     named_scope,
     stage,
 )
@@ -171,7 +172,7 @@ def run_scan(body: Body, operands: Sequence[Any], *, length: int, reverse: bool,
              ) -> list[Any]:
     """Bind a scan, simplified; with `hoisting`, whatever depends only on constants is computed before the loop."""
     body = settled(body, [aval_of(x).varying for x in operands])
-    if length == 0 or (length == 1 and not context.trace.is_staging):
+    if length == 0 or (length == 1 and not context.trace.is_staging and not any(map(is_holder, operands))):
         return _without_loop(body, operands, length)
     if hoisting:
         body, operands = hoisted(body, operands, length)

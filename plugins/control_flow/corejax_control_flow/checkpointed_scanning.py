@@ -193,9 +193,10 @@ def run_checkpointed(body: Body, operands: Sequence[Any], *, length: int, revers
     smaller = simplified(body)
     program, taken = (body, operands) if smaller is None else (
         smaller.body, [operands[i] for i in smaller.operands])
+    does_something = program.jaxpr.outvars or program.jaxpr.effects
     found = checkpointed_scan.primitive.bind(
         *taken, jaxpr=program.jaxpr, length=length, reverse=reverse, num_consts=program.num_consts,
-        num_carry=program.num_carry, unroll=unroll, every=every) if program.jaxpr.outvars else []
+        num_carry=program.num_carry, unroll=unroll, every=every) if does_something else []
     return [*found] if smaller is None else [
         found[i] if where == "result" else operands[i] if where == "operand" else roles.expand(operands[i], length, 0)
         for where, i in smaller.results]

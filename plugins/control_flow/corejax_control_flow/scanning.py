@@ -20,6 +20,7 @@ from corejax.core import (
     eval_jaxpr,
     flatten,
     here,
+    is_holder,
     namer,
     paths_of,
     stage_function,
@@ -71,7 +72,7 @@ def scan(f: Callable[[Any, Any], tuple[Carry, Stacked]], init: Any, xs: Any = No
     x_leaves = values(x_leaves, "scan", namer("xs", xs))
     steps = _length("scan", [aval_of(x) for x in x_leaves], xs, length)
     step = _Step(f, carry_tree, flatten((init, xs))[1], [aval_of(x) for x in x_leaves])
-    if steps and carrying.runs_python():
+    if steps and carrying.runs_python() and not any([is_holder(x) for x in x_leaves]):
         return scanned(f, Carried("scan: the body", init, "init"), x_tree.unflatten(x_leaves), steps, backward)
     init_leaves, staged = carrying.settle(init_leaves, step)
     step.check(staged, init_leaves)
@@ -103,11 +104,12 @@ def map(f: Callable[[Any], Stacked], xs: Any, *, batch_size: int | None = None) 
     leaves = values(leaves, "map", namer("xs", xs))
     avals = [aval_of(x) for x in leaves]
     length = _length("map", avals, xs, None)
-    if length and carrying.runs_python():
+    if length and carrying.runs_python() and not any([is_holder(x) for x in leaves]):
         return mapped("map: the function", f, tree.unflatten(leaves), length)  # type: ignore[no-any-return]
     staged = stage_function(f, [row_of(aval) for aval in avals], flatten((xs,))[1], "map: the function")
     size = 0 if batch_size is None else _integer("map", "batch_size", batch_size, 0)
-    outs = _map_batches(staged, leaves, length, size) if size else _map_slices(staged, leaves, length)
+    batched = size and not staged.jaxpr.effects  # what happens for each slice happens in their order
+    outs = _map_batches(staged, leaves, length, size) if batched else _map_slices(staged, leaves, length)
     return staged.out_tree.unflatten(outs)  # type: ignore[no-any-return]
 
 
