@@ -22,7 +22,7 @@ from quick_code import usual_code
 
 PACKS = ("corejax-lax-basic", "corejax-reductions", "corejax-control-flow", "corejax-special", "corejax-sorting",
          "corejax-collectives", "corejax-windows", "corejax-linear-algebra", "corejax-fft", "corejax-random",
-         "corejax-nn", "corejax-checkify", "corejax-callbacks", "corejax-softplus")
+         "corejax-nn", "corejax-checkify", "corejax-callbacks", "corejax-references", "corejax-softplus")
 
 #: What takes devices that the kit doesn't have: tests/packs/collectives is about these.
 BETWEEN_DEVICES = ("precv", "psend")
