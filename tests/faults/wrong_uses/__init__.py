@@ -23,6 +23,7 @@ from . import (
     plugins,
     products,
     python_values,
+    references,
     shapes,
     solves,
     sorting,
@@ -38,6 +39,6 @@ GROUPS: tuple[Group, ...] = (*shapes.GROUPS, *indexing.GROUPS, *python_values.GR
                              *windows.GROUPS, *convolutions.GROUPS,
                              *factorisations.GROUPS, *eigenvalues.GROUPS, *fft.GROUPS, *numpy_calls.GROUPS,
                              *numpy_mathematics.GROUPS, *meshes.GROUPS, *names.GROUPS,
-                             *callbacks.GROUPS, *checkify.GROUPS,
+                             *callbacks.GROUPS, *checkify.GROUPS, *references.GROUPS,
                              *plugins.GROUPS, *effects.GROUPS)
 CASES: tuple[WrongUse, ...] = tuple(case for group in GROUPS for case in group.cases)
