@@ -119,11 +119,12 @@ def _computing_again(body: Body, split: carrying.Split[Jaxpr], now: _Now, table:
     if not again:
         return split.staged
     sources = [i for i in now.operands if i < body.num_consts]
-    recipe = Jaxpr((), [now.operands[i] for i in sources], [*again.values()], split.known.eqns)
+    eqns = [eqn for eqn in split.known.eqns if not eqn.effects]  # which happen once
+    recipe = Jaxpr((), [now.operands[i] for i in sources], [*again.values()], eqns)
     recipe, used = dce(recipe, (True,) * len(again))
     args = [consts.setdefault(i, Var(now.operands[i].aval)) for i in carrying.marked(sources, used)]
-    eqns, outs = inline(recipe, args)
+    inlined, outs = inline(recipe, args)
     scope = Again("again")
-    eqns = [eqn.replace(scope=(*eqn.scope, scope)) for eqn in eqns]
+    eqns = [eqn.replace(scope=(*eqn.scope, scope)) for eqn in inlined]
     staged = substitute(split.staged, dict(zip(again, outs, strict=True)))
     return staged.replace(eqns=[*eqns, *staged.eqns])
