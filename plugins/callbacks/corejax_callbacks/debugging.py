@@ -14,6 +14,7 @@ from corejax.errors import CorejaxTypeError
 from corejax.plugin import Effect, Sample, calls_users, define, hookimpl, public, shaping
 from corejax_callbacks import _formats
 from corejax_callbacks._calling import Call, Callback, make_call
+from corejax_callbacks._lines import aside
 from corejax_callbacks._primitives import NOT_MAPPED, evaluated, lowered, one_by_one
 from corejax_callbacks.effectful import effects_of
 
@@ -133,7 +134,8 @@ class _Prints:
         with np.printoptions(**self._options):
             text = self._fmt.format(*args, **kwargs)
         if self._logger is None:
-            builtins.print(text)
+            with aside():
+                builtins.print(text)
         else:
             self._logger.info(text)
 

@@ -11,13 +11,13 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from corejax_callbacks import CallbackTimeout
 
 import corejax as cj
 from corejax import lax
 from corejax.core import param_key
 from corejax.errors import CorejaxError, CorejaxNotImplementedError, CorejaxTypeError, CorejaxValueError
 from corejax.experimental import io_callback
+from corejax_callbacks import CallbackTimeout
 
 F64 = cj.ShapeDtypeStruct((), "float64")
 MODES = pytest.mark.parametrize("mode", [lambda f: f, cj.jit], ids=["eager", "jit"])

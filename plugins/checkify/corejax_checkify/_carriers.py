@@ -221,7 +221,7 @@ def _stripped(eqn: JaxprEqn) -> dict[str, Any]:
 
 def _check_twice(eqn: JaxprEqn) -> None:
     """Raise if evaluating an equation twice, for its results and for its checks, is seen."""
-    others = [effect for jaxpr in subjaxprs(eqn.params) for effect in jaxpr.effects if effect is not CHECK]
+    others = [effect for jaxpr in subjaxprs(eqn.params) for effect in jaxpr.effects if effect != CHECK]
     if others:
         raise unknown_carrier(eqn, _inside(eqn, frozenset()) or [Site(
             ArithmeticError, str(others[0]), None)],  # type: ignore[arg-type]
