@@ -71,6 +71,7 @@ plugin = _plugin
 import corejax.rules as _rules
 rules = _rules
 from corejax import ad_checkpoint as ad_checkpoint
+from corejax import callbacks as callbacks
 from corejax import checkify as checkify
 from corejax import checkpoint_policies as checkpoint_policies
 from corejax import custom_batching as custom_batching
@@ -82,13 +83,17 @@ from corejax import nn as nn
 from corejax import numpy as numpy
 from corejax import ops as ops
 from corejax import random as random
+from corejax import ref as ref
 from corejax import testing as testing
 from collections.abc import Callable, Hashable, Sequence
-from corejax.core import AnyMesh, Sharding
+from corejax.core import AnyMesh, Array as _Array, Sharding
 from corejax_control_flow.saved import Residuals
+from corejax_references.references import Ref as _Ref
 from typing import Any
 
 __version__: str
+
+Ref: Any
 
 def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable[..., Any], list[Any]]:
     """The function with more arguments: the values that it closes over and that may have derivatives, and these values.
@@ -141,6 +146,24 @@ def effects_barrier() -> None:
     programs that are written for JAX.
 
     >>> effects_barrier()
+    """
+
+def freeze(ref: _Ref) -> _Array:
+    """What a reference holds. It can't be used afterwards. It must have been made in the function that freezes it.
+
+    >>> ref = new_ref(np.zeros(2))
+    >>> ref[0] = 1.0
+    >>> freeze(ref), ref
+    (Array([1., 0.], dtype=float64), Ref(f64[2], frozen))
+    """
+
+def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None) -> _Ref:
+    """A reference that holds this array. `memory_space` and `kind` are there for JAX's sake: they must be None.
+
+    >>> ref = new_ref(np.zeros(2))
+    >>> ref[0] = 1.0
+    >>> ref[...]
+    Array([1., 0.], dtype=float64)
     """
 
 def pmap(fun: Callable[..., Any], axis_name: Hashable = None, *, in_axes: Any = 0, out_axes: Any = 0, static_broadcasted_argnums: int | Sequence[int] = (), devices: Sequence[Any] | None = None, backend: str | None = None, axis_size: int | None = None, donate_argnums: int | Sequence[int] = ()) -> Any:

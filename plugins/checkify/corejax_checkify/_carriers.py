@@ -223,9 +223,11 @@ def _check_twice(eqn: JaxprEqn) -> None:
     """Raise if evaluating an equation twice, for its results and for its checks, is seen."""
     others = [effect for jaxpr in subjaxprs(eqn.params) for effect in jaxpr.effects if effect != CHECK]
     if others:
-        raise unknown_carrier(eqn, _inside(eqn, frozenset()) or [Site(
-            ArithmeticError, str(others[0]), None)],  # type: ignore[arg-type]
-            f"its effect {others[0]} would happen twice")
+        raise CorejaxNotImplementedError(
+            f"checkify: {eqn.primitive.name} carries a program with checks, which is evaluated once for its results "
+            "and once for its checks, so another effect would happen twice", primitive=eqn.primitive.name,
+            got=f"the effects {', '.join(sorted(map(str, others)))}", wanted="checks alone",
+            todo="take the effect out of the function that it is given, or check what it returns")
 
 
 @_carries(_FLOW, "custom_call")
@@ -294,10 +296,6 @@ for _name in ("custom_root", "custom_linear_solve"):
 
 # Functions that combine elements: of these operations, the results are checked
 
-def _refused_inside(eqn: JaxprEqn, errors: Errors) -> Sites:
-    return of_nan(eqn, errors)
-
-
 def _combined(walk: Walk, eqn: JaxprEqn, args: Sequence[Any]) -> Any:
     for jaxpr in subjaxprs(eqn.params):
         if CHECK in jaxpr.effects:
@@ -309,7 +307,7 @@ def _combined(walk: Walk, eqn: JaxprEqn, args: Sequence[Any]) -> Any:
 
 for _pack, _name in (("corejax-reductions", "reduce"), ("corejax-windows", "reduce_window"),
                      ("corejax-windows", "select_and_scatter")):
-    RULES[_pack, _name] = Rule(_refused_inside, _combined)
+    RULES[_pack, _name] = Rule(of_nan, _combined)
 
 
 # Devices

@@ -82,18 +82,13 @@ DEFAULT: list[Rule] = []
 def unknown_carrier(eqn: JaxprEqn, inside: Sequence[Site], why: str = "checkify doesn't know how it runs it"
                     ) -> CorejaxNotImplementedError:
     """The error for a primitive that carries a program with checks."""
-    user = [site for site in inside if site in _users(eqn)]
+    user = [site for jaxpr in subjaxprs(eqn.params) for site in _written(jaxpr)]
     return CorejaxNotImplementedError(
         f"checkify: {eqn.primitive.name} carries a program with checks, and {why}", primitive=eqn.primitive.name,
         pack=eqn.primitive.pack, got=f"a check of {inside[0].text!r}, {inside[0].where or 'at an unknown place'}",
         wanted="checks outside of it",
         todo="take the check out of the function that it is given, or check what it returns" if user else
              "choose fewer kinds of checks, as errors=checkify.user_checks; or checkify the function that it is given")
-
-
-def _users(eqn: JaxprEqn) -> set[Site]:
-    return {site for jaxpr in subjaxprs(eqn.params) for site in sites_of(jaxpr, frozenset(
-        {inner.kind for inner in _written(jaxpr)}))}
 
 
 def _written(jaxpr: Jaxpr) -> list[Site]:

@@ -73,7 +73,8 @@ def _kinds(errors: Any) -> Errors:
         raise _unknown(f"{chosen}: {errors!r:.80}") from None
     unknown = [kind for kind in found if kind not in all_checks]
     if unknown or isinstance(errors, str):
-        raise _unknown(f"{errors!r:.80}")
+        names = [kind.__name__ if isinstance(kind, type) else repr(kind) for kind in unknown]
+        raise _unknown(f"{errors!r:.80}" if isinstance(errors, str) else f"a set with {', '.join(names):.80}")
     return found
 
 

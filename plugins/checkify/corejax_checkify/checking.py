@@ -275,7 +275,7 @@ def _values(what: str, leaves: Sequence[Any], whole: Any) -> list[Any]:
 def _no_number(what: str, path: Any, got: str) -> CorejaxTypeError:
     return CorejaxTypeError(f"{what}: the values of a message must be arrays of numbers, at {path}", got=got,
                             wanted="numbers and arrays of them, or pytrees of these", where=here(),
-                            todo="write what is known now into the message itself, as by an f-string")
+                            todo="format what is known now into the message itself")
 
 
 def _check_format(what: str, msg: str, tree: Any, reported: Signature) -> None:

@@ -473,6 +473,18 @@ def test_programs_with_checks_in_primitives_that_nobody_knows_are_refused() -> N
         ck(f, errors=checkify.div_checks)(1.0)
 
 
+def test_other_effects_do_not_happen_twice() -> None:
+    def kept(x: Any) -> Any:
+        lax.dce_sink(x)
+        return pos(x)
+
+    call = cj.custom_batching.custom_vmap(kept)
+    call.def_vmap(lambda size, mapped, x: (lax.log(x), True))
+    with pytest.raises(CorejaxNotImplementedError, match="another effect would happen twice"):
+        ck(call)(1.0)
+    assert said(ck(cj.jit(kept))(-1.0)[0]) == "pos"
+
+
 def test_loops_that_elements_leave_at_different_steps_are_refused_if_what_they_compute_is_checked() -> None:
     f = cj.vmap(lambda x: lax.while_loop(lambda x: x > 1.0, lax.sqrt, x))
     with pytest.raises(CorejaxNotImplementedError, match="while_loop") as caught:

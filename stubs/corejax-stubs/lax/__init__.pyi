@@ -7,8 +7,8 @@ import numpy
 from collections.abc import Callable, Hashable, Sequence
 from corejax.core import AnyMesh, Array, ArrayLike, DTypeLike, Jaxpr, Mesh, NamedSharding, Primitive, ShapedArray
 from corejax.plugin import carrying
-from corejax_checkify._sites import Sites
 from corejax_callbacks._calling import Callback
+from corejax_checkify._sites import Sites
 from corejax_collectives._axes import Groups, Names
 from corejax_collectives.constraining import Tree as _______Tree
 from corejax_collectives.exchanging import Tree as _Tree
