@@ -25,6 +25,7 @@ from benchmarks import (
     calls,
     device_arrays,
     devices,
+    effect_rows,
     growth,
     loops,
     memory,
@@ -62,6 +63,7 @@ SECTIONS: dict[str, tuple[str, Mapping[str, rows.Measure]]] = {
     "loops": ("Loops, compiled", loops.LOOPS),
     "nn": ("Networks", network_rows.NETWORKS),
     "saved": ("What is saved for a gradient through twelve transformer blocks", policy_rows.SAVED),
+    "effects": ("Programs that call Python", effect_rows.EFFECTS),
     "random": ("Random numbers", random_rows.RANDOM),
     "numpy": ("Programs written with jax.numpy", numpy_rows.NUMPY),
     "memory": ("Memory", memory.MEMORY)}

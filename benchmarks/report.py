@@ -135,7 +135,8 @@ def summary(report: Report) -> str:
 
 
 #: Sections that have a page of their own, by title.
-PAGES = {"What is saved for a gradient through twelve transformer blocks": "benchmarks-saved.md"}
+PAGES = {"What is saved for a gradient through twelve transformer blocks": "benchmarks-saved.md",
+         "Programs that call Python": "benchmarks-effects.md"}
 
 
 def page_of(report: Report, title: str) -> str:
