@@ -241,7 +241,8 @@ def test_packs_depend_on_the_basic_one_never_the_reverse() -> None:
     basic, standard = {"corejax_lax_basic"}, {"corejax_lax_basic", "corejax_reductions", "corejax_control_flow"}
     assert {"corejax_lax_basic": set(), "corejax_reductions": basic, "corejax_control_flow": basic,
             "corejax_sorting": basic, "corejax_special": standard,
-            "corejax_collectives": standard, "corejax_fft": basic, "corejax_callbacks": basic | {"corejax_control_flow"},
+            "corejax_collectives": standard, "corejax_fft": basic,
+            "corejax_callbacks": basic | {"corejax_control_flow"},
             "corejax_linear_algebra": standard | {"corejax_sorting"},
             "corejax_windows": {"corejax_lax_basic", "corejax_reductions"},
             "corejax_random": standard | {"corejax_special", "corejax_sorting", "corejax_linear_algebra",

@@ -12,16 +12,11 @@ from corejax.plugin import Effect, hookimpl
 from corejax_callbacks import _values
 from corejax_callbacks._calling import Callback, Each
 
-#: What a batch has to say for a function whose calls keep their order.
-_NO_BATCH = ("nobody could tell for which element it happens first; pass ordered=False, or loop over the elements with "
-             "lax.map or lax.scan")
-
 #: The function is called once for each time that the program comes by, whenever that is.
 CALLED = Effect("callback")
 
 #: The same, in the order of the program.
 CALLED_IN_ORDER = Effect("ordered_callback", ordered=True, refused={
-    "vmap": _NO_BATCH,
     "devices": "devices don't wait for each other; pass ordered=False, or call it outside of the program for several"})
 
 
@@ -76,13 +71,24 @@ def with_axis(axis: Any, avals: Sequence[ShapedArray]) -> tuple[ShapedArray, ...
     return tuple([aval.update(shape=(axis.size, *aval.shape)) for aval in avals])
 
 
-#: What the kit does that ordered calls refuse.
-NOT_MAPPED = dict.fromkeys((
-    "no fallback is hidden", "transformed programs are typed", "no tracer outlives its transformation",
-    "a map is a loop", "maps of no slice and of one work", "nested maps are nested loops",
-    "a named axis changes nothing", "a map is the same when staged", "rows of a map do not touch each other",
-    "maps in narrow types are those of doubles", "maps of many rows and of more axes are loops"),
-    "ordered calls for a batch are refused")
+#: What the calls of samples got, until the kit asks.
+_seen: list[Any] = []
+
+
+def seen() -> list[Any]:
+    """What samples' functions were called with since this was last asked."""
+    return [_seen.pop(0) for _ in range(len(_seen))]
+
+
+def see(x: Any) -> Any:
+    """x, which is kept for `seen`."""
+    _seen.append(repr(np.asarray(x)))
+    return x
+
+
+def see_only(x: Any) -> None:
+    """The same, without a result."""
+    see(x)
 
 
 def three(x: Any, batched: bool = False) -> np.ndarray:

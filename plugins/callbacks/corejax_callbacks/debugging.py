@@ -15,7 +15,7 @@ from corejax.plugin import Effect, Sample, calls_users, define, hookimpl, public
 from corejax_callbacks import _formats
 from corejax_callbacks._calling import Call, Callback, make_call
 from corejax_callbacks._lines import aside
-from corejax_callbacks._primitives import NOT_MAPPED, evaluated, lowered, one_by_one
+from corejax_callbacks._primitives import evaluated, lowered, one_by_one, see_only, seen
 from corejax_callbacks.effectful import effects_of
 
 __all__ = ["callback", "debug_callback_p", "log", "print"]
@@ -71,12 +71,8 @@ class DebugCallback:
         tree = flatten(((0,), {}))[1]
         for ordered in (False, True):
             for timeout, x in ((None, rng.standard_normal(3)), (30.0, np.arange(2))):
-                yield Sample([x], {"call": Call(_NAME, _ignore, tree, None, timeout), "ordered": ordered}, results=[],
-                             exempt=NOT_MAPPED if ordered else None)
-
-
-def _ignore(x: Any) -> None:
-    pass
+                yield Sample([x], {"call": Call(_NAME, see_only, tree, None, timeout), "ordered": ordered}, results=[],
+                             happened=seen)
 
 
 debug_callback_p: Any = define(DebugCallback())

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from corejax.core import ShapedArray, Sharding, flatten
+from corejax.core import ShapedArray, Sharding, flatten, here
+from corejax.errors import CorejaxNotImplementedError
 from corejax.plugin import (
     Effect,
     Sample,
@@ -20,7 +21,17 @@ from corejax.plugin import (
     shaping,
 )
 from corejax_callbacks._calling import Call, Callback, check_sharding, make_call, result_types
-from corejax_callbacks._primitives import CALLED, CALLED_IN_ORDER, NOT_MAPPED, Calls, one_by_one, three, with_axis
+from corejax_callbacks._primitives import (
+    CALLED,
+    CALLED_IN_ORDER,
+    Calls,
+    one_by_one,
+    see,
+    see_only,
+    seen,
+    three,
+    with_axis,
+)
 
 __all__ = ["CALLED", "CALLED_IN_ORDER", "effects_barrier", "io_callback", "io_callback_p"]
 
@@ -52,6 +63,12 @@ class IoCallback(Calls):
     @hookimpl
     def vmap(self, axis: Any, args: Sequence[Any], dims: Sequence[int | None], *, call: Callback,
              results: tuple[ShapedArray, ...], ordered: bool) -> Any:
+        if ordered:
+            raise CorejaxNotImplementedError(
+                "io_callback: nobody could tell for which element of a batch an ordered call comes first",
+                primitive=_NAME, hook="effects", where=here(), got=f"a batch of {axis.size}",
+                wanted="calls without an order, or one element after the other",
+                todo="pass ordered=False; or loop over the elements with lax.map or lax.scan")
         args, each = one_by_one(axis, args, dims, call)
         outs = io_callback_p.primitive.bind(*args, call=each, results=with_axis(axis, results), ordered=ordered)
         return outs, [0] * len(results)
@@ -65,11 +82,11 @@ class IoCallback(Calls):
         tree, one = flatten(((0,), {}))[1], flatten(0)[1]
         for ordered in (False, True):
             x = np.arange(3.0)
-            yield Sample([x], {"call": Call(_NAME, _itself, tree, one, None),
+            yield Sample([x], {"call": Call(_NAME, _three, tree, one, None),
                                "results": (ShapedArray((3,), "float64"),), "ordered": ordered}, results=[x],
-                         exempt=NOT_MAPPED if ordered else None)
-            yield Sample([x], {"call": Call(_NAME, _nothing, tree, flatten(None)[1], 30.0), "results": (),
-                               "ordered": ordered}, results=[], exempt=NOT_MAPPED if ordered else None)
+                         happened=seen)
+            yield Sample([x], {"call": Call(_NAME, see_only, tree, flatten(None)[1], 30.0), "results": (),
+                               "ordered": ordered}, results=[], happened=seen)
 
 
 def effects_of(ordered: bool) -> frozenset[Effect]:
@@ -77,12 +94,8 @@ def effects_of(ordered: bool) -> frozenset[Effect]:
     return frozenset((CALLED_IN_ORDER if ordered else CALLED,))
 
 
-def _itself(x: Any) -> Any:
-    return three(x)
-
-
-def _nothing(x: Any) -> None:
-    pass
+def _three(x: Any) -> Any:
+    return three(see(x))
 
 
 io_callback_p: Any = define(IoCallback())

@@ -298,11 +298,26 @@ def test_what_is_not_ordered_is_called_for_each_element(mode: Any) -> None:
 
 @MODES
 def test_ordered_calls_for_a_batch_are_refused_with_what_to_do(mode: Any) -> None:
-    for call in (lambda x: cj.debug.callback(print, x, ordered=True), lambda x: cj.debug.print("{}", x, ordered=True),
-                 lambda x: io_callback(print, None, x, ordered=True)):
-        with pytest.raises(CorejaxNotImplementedError) as caught:
-            mode(cj.vmap(call))(np.arange(3.0))
-        assert "for each element of a batch" in str(caught.value) and "ordered=False" in str(caught.value.todo)
+    with pytest.raises(CorejaxNotImplementedError, match="which element of a batch") as caught:
+        mode(cj.vmap(lambda x: io_callback(print, None, x, ordered=True)))(np.arange(3.0))
+    assert "ordered=False" in str(caught.value.todo) and "lax.map" in str(caught.value.todo)
+
+
+@MODES
+def test_ordered_calls_without_results_come_one_after_the_other_for_a_batch(mode: Any) -> None:
+    def calls(log: Any) -> Any:
+        def each(x: Any) -> None:
+            cj.debug.callback(log, "a", x, ordered=True)
+            cj.debug.callback(log, "b", 2 * x, ordered=True)
+        return mode(cj.vmap(each))(np.arange(2))
+
+    assert [("a", 0), ("a", 1), ("b", 0), ("b", 2)] == happened(calls)
+
+    def branches(log: Any) -> Any:
+        return mode(cj.vmap(lambda x: lax.cond(
+            x > 0, lambda x: (cj.debug.callback(log, "t", x, ordered=True), x)[1], lambda x: x, x)))(np.arange(3))
+
+    assert [("t", 1), ("t", 2)] == happened(branches)
 
 
 # What goes wrong

@@ -60,13 +60,10 @@ transformed.add("a derivative", f"cj.grad(lambda x: cj.pure_callback(abs, {F64},
 transformed.add("a derivative of what does something",
                 f"from corejax.experimental import io_callback\ncj.grad(lambda x: io_callback(abs, {F64}, x))(1.0)",
                 NotImplementedError, "io_callback", "not differentiable", "stop_gradient", jax=None)
-transformed.add("an ordered print in a map",
-                "cj.jit(cj.vmap(lambda x: cj.debug.print('{}', x, ordered=True)))(np.ones(3))", NotImplementedError,
-                "for each element of a batch", "ordered=False", jax=None)
 transformed.add("an ordered callback in a map",
                 "from corejax.experimental import io_callback\n"
                 "cj.vmap(lambda x: io_callback(print, None, x, ordered=True))(np.ones(3))", NotImplementedError,
-                "for each element of a batch", "lax.map", jax=None)
+                "which element of a batch", "lax.map", jax=None)
 transformed.add("an export", f"cj.export.export(cj.jit(lambda x: cj.pure_callback(abs, {F64}, x)))({F64})",
                 TypeError, "pure_callback", "can't be exported", jax=None)
 
