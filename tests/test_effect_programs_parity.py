@@ -1,7 +1,7 @@
 """The same random programs on jax, by `jax.debug.callback`: the same things happen there, where jax promises that.
 
-jax repeats effects under `checkpoint`, runs all branches and all steps of a batch, and orders no effects of one
-element of a batch: these ways aren't compared.
+jax repeats effects under `checkpoint`, moves those that don't depend on a step out of a loop that is differentiated,
+runs all branches and all steps of a batch: these ways aren't compared.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ WAYS: dict[str, tuple[bool, set[str], Callable[[Any, float], Any]]] = {
     "jit": (False, set(), lambda f, x: jax.jit(f)(x)),
     "jvp": (True, {"vjp", "checkpoint"}, lambda f, x: jax.jvp(f, (x,), (1.0,))),
     "jit of jvp": (True, {"vjp", "checkpoint"}, lambda f, x: jax.jit(lambda x: jax.jvp(f, (x,), (1.0,)))(x)),
-    "jit of grad": (True, {"while", "checked_while", "checkpoint"}, lambda f, x: jax.jit(jax.grad(f))(x)),
+    "jit of grad": (True, {"while", "checked_while", "checkpoint", "scan", "fori"}, lambda f, x: jax.jit(jax.grad(f))(x)),
 }
 
 

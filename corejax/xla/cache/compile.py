@@ -151,7 +151,7 @@ def compile_jaxpr(closed: ClosedJaxpr, *, donated: Sequence[int] = (), name: str
         place = where if type(where) is Place else where.group
         wanted = None if type(where) is Place else wanted_by(where)
         lowered = lower_module(closed.jaxpr, baked, name, place.compiler, donated, wanted=wanted)
-        return compile_lowered(lowered, closed, where, donated, settings, name=name)
+        return compile_lowered(lowered, closed, where, donated, settings)
 
     shared: Executable = _executables.get(key, make)
     hoisted = hoisted_consts(closed, baked, shared.at)
@@ -183,8 +183,7 @@ def hoisted_consts(closed: ClosedJaxpr, baked: Sequence[object], at: Place | Div
 
 
 def compile_lowered(lowered: Lowering, closed: ClosedJaxpr, at: Place | Request, donated: Sequence[int] = (),
-                    settings: Sequence[tuple[str, object]] = (), consts: Sequence[object] = (), name: str = ""
-                    ) -> Executable:
+                    settings: Sequence[tuple[str, object]] = (), consts: Sequence[object] = ()) -> Executable:
     """Compile a lowered module for a place or a group."""
     check_depth(lowered.depth, closed.jaxpr.name or "fn")
     place = at if type(at) is Place else at.group
@@ -199,7 +198,7 @@ def compile_lowered(lowered: Lowering, closed: ClosedJaxpr, at: Place | Request,
         if targets:
             kernels.register(targets, place)
         try:
-            with progress.told(name or closed.jaxpr.name or "a program"):
+            with progress.told(closed.jaxpr.name or "a program"):
                 loaded = persistent.compile_module(place, lowered.module, options, lowered.callbacks)
         except _jaxlib.RuntimeFailure as error:
             wrong = wrong_option(error, settings) if settings else None

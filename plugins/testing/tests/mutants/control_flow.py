@@ -29,8 +29,8 @@ MUTANTS = (
         ("vmap", "missing case", "if dims[0] is not None:", "if dims[0]:"),
         ("vmap", "off by one", "return _cond(index, mapped, operands), out_dims",
          "return _cond(index, mapped, operands), [0] * len(out_dims)"),
-        ("xla_translation", "order", "for region, branch in zip(case.regions, branches, strict=True)",
-         "for region, branch in zip(case.regions, branches[::-1], strict=True)"),
+        ("xla_translation", "order", "for region, branch in zip(made.regions, branches, strict=True)",
+         "for region, branch in zip(made.regions, branches[::-1], strict=True)"),
     )),
     *mutants_of("cond", COND, "Cond.partial_eval", (
         ("partial_eval", "missing case", "if unknown_in[0]:", "if all(unknown_in):"),
