@@ -36,7 +36,8 @@ WAYS: dict[str, tuple[bool, set[str], Callable[[Any, float], Any]]] = {
     "jit": (False, set(), lambda f, x: jax.jit(f)(x)),
     "jvp": (True, {"vjp", "checkpoint"}, lambda f, x: jax.jvp(f, (x,), (1.0,))),
     "jit of jvp": (True, {"vjp", "checkpoint"}, lambda f, x: jax.jit(lambda x: jax.jvp(f, (x,), (1.0,)))(x)),
-    "jit of grad": (True, {"while", "checked_while", "checkpoint", "scan", "fori"}, lambda f, x: jax.jit(jax.grad(f))(x)),
+    "jit of grad": (True, {"while", "checked_while", "checkpoint", "scan", "fori"},
+                    lambda f, x: jax.jit(jax.grad(f))(x)),
 }
 
 
