@@ -57,7 +57,6 @@ class Holder:
         """The error for a user's function, called `what`, that returns it, at `name`."""
         raise NotImplementedError(type(self).__name__)
 
-
     def given_twice(self) -> CorejaxError:
         """The error for passing it twice in one call."""
         raise NotImplementedError(type(self).__name__)

@@ -12,7 +12,7 @@ from corejax.arrays.datamodel import DataModel
 from corejax.base import trees
 from corejax.base.dtypes import PYTHON_SCALARS
 from corejax.base.errors import CorejaxError, CorejaxTypeError, kind_of
-from corejax.base.holders import as_users_see, check_once, is_holder
+from corejax.base.holders import HolderType, as_users_see, check_once, is_holder
 from corejax.base.keypaths import Path, keystr
 from corejax.base.source import here
 from corejax.base.standins import array_for, stands_for_array
@@ -133,7 +133,7 @@ class FlatFun:
         return values(leaves, self.what, namer("result", out))
 
     def _check_returned(self, leaves: Sequence[Any], name: Namer) -> None:
-        for i, x in enumerate(leaves):
+        for i, x in enumerate(leaves) if HolderType.exist else ():
             if is_holder(x):
                 raise x.returned(self.what, name(i))
 
