@@ -210,6 +210,19 @@ def to_dim(x: object, dim: int | None, wanted: int, size: int) -> Any:
     return x if dim == wanted else roles.move_axis(x, dim, wanted)
 
 
+def in_turn(primitive: Primitive, axis: Axis, args: Sequence[object], dims: Sequence[int | None], params: Params
+            ) -> tuple[Any, Any]:
+    """What a vmap rule returns that applies the primitive to one slice after the other."""
+    mapped = [to_dim(x, d, 0, axis.size) for x, d in zip(args, dims, strict=True) if d is not None]
+
+    def one(slices: Sequence[object]) -> Any:
+        rest = iter(slices)
+        return primitive.bind(*[x if d is None else next(rest) for x, d in zip(args, dims, strict=True)], **params)
+
+    outs = roles.sequential_map(one, mapped)
+    return outs, ([0] * len(outs) if primitive.multiple_results else 0)
+
+
 def _failed(primitive: Primitive, args: Sequence[object], params: Params, error: Exception) -> Exception:
     """What to raise for an error of a vmap rule: operands that don't fit a program in the params come first.
 

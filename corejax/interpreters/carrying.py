@@ -62,7 +62,7 @@ from corejax.base.caches import WeakCache
 from corejax.base.errors import CorejaxNotImplementedError, CorejaxTypeError, RuleError
 from corejax.base.source import here
 from corejax.installed.roles import roles
-from corejax.interpreters.batching import are_about, to_dim
+from corejax.interpreters.batching import are_about, in_turn
 from corejax.interpreters.calling import (
     StagedCall,
     StagedStep,
@@ -99,11 +99,10 @@ from corejax.kernel.varying import Names, along, varied
 __all__ = [
     "Decision", "Flags", "Offloadable", "Place", "Policy", "Recompute", "Saveable", "Saving", "Shorter", "Split",
     "StagedCall", "StagedStep", "along", "call_python", "check_operands", "divide", "effects_of", "either",
-    "fixed_point", "hoist", "in_groups", "jvp", "keep_small", "marked", "nonzero", "one_by_one",
-    "part_tangents", "recompute",
-    "remembered", "retyped", "run", "runs_python", "settle", "shorten", "split_again", "split_jaxpr", "split_saving",
-    "stage_call", "stage_step", "transpose", "varied", "varies", "with_jaxpr", "with_tangents", "with_zeros",
-    "without_dead_code", "without_zeros",
+    "fixed_point", "hoist", "in_groups", "jvp", "keep_small", "marked", "nonzero", "one_by_one", "part_tangents",
+    "recompute", "remembered", "retyped", "run", "runs_python", "settle", "shorten", "split_again", "split_jaxpr",
+    "split_saving", "stage_call", "stage_step", "transpose", "varied", "varies", "with_jaxpr", "with_tangents",
+    "with_zeros", "without_dead_code", "without_zeros",
 ]
 
 P = TypeVar("P")
@@ -231,7 +230,7 @@ def jvp(primals: Sequence[object], tangents: Sequence[object], forward: Callable
 
 
 def one_by_one(primitive: Primitive, axis: Any, args: Sequence[object], dims: Sequence[int | None],
-               params: Mapping[str, Any]) -> tuple[list[Any], list[int]]:
+               params: Mapping[str, Any]) -> tuple[Any, Any]:
     """The return value of a `vmap` hook: the primitive for one element of the batch after the other.
 
     For programs with effects which only happen for some elements: a branch, or the steps of a loop.
@@ -245,14 +244,7 @@ def one_by_one(primitive: Primitive, axis: Any, args: Sequence[object], dims: Se
             got="an index or a condition that differs between the elements of a batch",
             wanted="one that is the same for all, or a program that has only one of the two",
             todo="take what exchanges data, or what has effects, out of the program")
-    mapped = [to_dim(x, d, 0, axis.size) for x, d in zip(args, dims, strict=True) if d is not None]
-
-    def one(slices: Sequence[object]) -> Any:
-        rest = iter(slices)
-        return primitive.bind(*[x if d is None else next(rest) for x, d in zip(args, dims, strict=True)], **params)
-
-    outs = roles.sequential_map(one, mapped)
-    return outs, [0] * len(outs)
+    return in_turn(primitive, axis, args, dims, {**params})
 
 
 def transpose(cotangents: Sequence[object], args: Sequence[object],

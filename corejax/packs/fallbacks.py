@@ -20,7 +20,7 @@ from corejax.base import dtypes, elements
 from corejax.base.config import config
 from corejax.base.errors import CorejaxNotImplementedError, MissingRuleError
 from corejax.base.source import here, warn
-from corejax.installed.roles import roles
+from corejax.interpreters.batching import in_turn
 from corejax.kernel.primitive import Primitive, Rule
 
 if TYPE_CHECKING:
@@ -110,14 +110,7 @@ def sequential_vmap(primitive: Primitive) -> Rule:
         if all([d is None for d in dims]):  # its params name the axis, but slices know nothing of each other
             impossible()
         notify()
-        mapped = [roles.move_axis(x, d, 0) if d else x for x, d in zip(args, dims, strict=True) if d is not None]
-
-        def one(slices: Sequence[object]) -> Any:
-            rest = iter(slices)
-            return primitive.bind(*[x if d is None else next(rest) for x, d in zip(args, dims, strict=True)], **params)
-
-        outs = roles.sequential_map(one, mapped)
-        return outs, ([0] * len(outs) if primitive.multiple_results else 0)
+        return in_turn(primitive, axis, args, dims, params)
     return vmap
 
 

@@ -36,7 +36,7 @@ def checked(primitive: Primitive, hook: str, rule: Rule) -> Rule:
     return call
 
 
-def check_effects(primitive: Primitive, result: object, *_: Any, **params: Any) -> Effects:
+def check_effects(primitive: Primitive, result: object, *_: Any, **__: Any) -> Effects:
     """The effects of an equation, none of which refuses to be held by the primitive."""
     if not isinstance(result, frozenset):
         raise rule_error(primitive, "effects", "didn't return a set of effects", describe(result), "a frozenset",

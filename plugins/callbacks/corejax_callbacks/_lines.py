@@ -58,8 +58,8 @@ def _write(text: str) -> None:
 class Line:
     """Says how many steps are done, of how many, at which rate, and how long it will take."""
 
-    def __init__(self, label: str) -> None:
-        self._label = label
+    def __init__(self, label: str, every: int | None) -> None:
+        self._label, self._every = label, every
         self._begun = self._drawn = time.monotonic()
         self.text = ""
 
@@ -79,7 +79,7 @@ class Line:
         """So many steps are done."""
         self._draw(int(done), int(total), int(done) == int(total))
 
-    def next_part(self, fixed: int | None, done: Any, total: Any, going: Any) -> int:
+    def next_part(self, done: Any, total: Any, going: Any) -> np.int64:
         """The same, for a loop that goes on or not; how many steps there shall be until the line is drawn again."""
         done, going = int(done), bool(going)
         if done == 0:
@@ -87,7 +87,8 @@ class Line:
         if done or not going:
             self._draw(done, int(total), not going)
         seconds = time.monotonic() - self._begun
-        return fixed or (1 if done == 0 else max(1, min(int(done / max(seconds, 1e-6) * _PART), 16 * done)))
+        found = 1 if done == 0 else max(1, min(int(done / max(seconds, 1e-6) * _PART), 16 * done))
+        return np.int64(self._every or found)
 
     def _draw(self, done: int, total: int, last: bool) -> None:
         now = time.monotonic()

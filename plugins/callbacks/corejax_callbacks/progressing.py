@@ -48,7 +48,8 @@ class progress:
         if not isinstance(label, str):
             raise CorejaxTypeError("progress: label must be text", got=kind_of(label), wanted="a str", where=here(),
                                    todo="write label='training'")
-        self._every, self._label = every, label
+        self._every = every
+        self._line = Line(label, every)  # one for all loops, so that a loop that comes again is compiled once
 
     @public
     def scan(self, f: Callable[..., Any], init: Any, xs: Any = None, length: int | None = None, reverse: bool = False,
@@ -60,7 +61,7 @@ class progress:
             return lax.scan(f, init, xs, length, reverse, unroll)  # which says what is wrong with them
         every = min(self._every or max(1, count // _TIMES), count)
         parts, rest = divmod(count, every)
-        line, tree = Line(self._label), flatten(xs)[1]
+        line, tree = self._line, flatten(xs)[1]
 
         def step(state: Any, x: Any) -> Any:
             done, carry = state
@@ -102,7 +103,7 @@ class progress:
             return lax.fori_loop(lower, upper, body_fun, init_val)
         every = min(self._every or max(1, count // _TIMES), count)
         parts, rest = divmod(count, every)
-        line = Line(self._label)
+        line = self._line
 
         def steps(state: Any, begin: Any, size: int) -> Any:
             def step(i: Any, state: Any) -> Any:
@@ -125,12 +126,11 @@ class progress:
         return self._while(cond_fun, body_fun, init_val, np.int64(-1))
 
     def _while(self, cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_val: Any, total: Any) -> Any:
-        line, fixed = Line(self._label), self._every
-        kind = aval_of(np.int64(0))
+        line, kind = self._line, aval_of(np.int64(0))
 
         def size_after(done: Any, going: Any) -> Any:
             """How many steps the next part has."""
-            return io_callback(lambda *args: np.int64(line.next_part(fixed, *args)), kind, done, total, going)
+            return io_callback(line.next_part, kind, done, total, going)
 
         def part(state: Any) -> Any:
             done, size, going, x = state

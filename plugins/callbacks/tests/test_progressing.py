@@ -12,6 +12,7 @@ import pytest
 
 import corejax as cj
 from corejax import lax
+from corejax.base import _jaxlib
 from corejax.errors import CorejaxTypeError, CorejaxValueError
 from corejax_callbacks import _lines, progress
 
@@ -160,3 +161,18 @@ def test_options_that_mean_nothing_are_refused(options: Any, error: type) -> Non
 def test_rates_and_durations_are_for_people() -> None:
     assert ["30.0 a minute", "4.5 a second", "1,234 a second"] == [*map(_lines._rate, (0.5, 4.5, 1234.0))]
     assert ["0.5 s", "12 s", "2 min 5 s", "1 h 1 min"] == [*map(_lines._duration, (0.5, 12.0, 125.0, 3690.0))]
+
+
+def test_a_loop_that_comes_again_is_compiled_once(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    bar, compiled = progress(every=2), []
+    compile_module = _jaxlib.compile_module
+    monkeypatch.setattr(_jaxlib, "compile_module", lambda *args: compiled.append(1) or compile_module(*args))
+
+    def loops(k: int) -> None:
+        assert 6 + k == bar.fori_loop(0, 4, lambda i, x: x + i, k)
+        assert 5 == bar.while_loop(lambda x: x < 5, lambda x: x + 1, 0)
+
+    loops(0)
+    first = len(compiled)
+    loops(1)
+    assert 0 < first == len(compiled)

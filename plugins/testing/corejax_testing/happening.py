@@ -79,8 +79,8 @@ def effects_happen_once_and_in_order(case: Case) -> None:
             for again in ("", " for the second time"):
                 block_until_ready(run())
                 _compare(case, hook, name + again, wanted * times, take(), ordered)
-        except CorejaxNotImplementedError:
-            if not any([effect.refused for effect in effects]):
+        except CorejaxNotImplementedError as error:
+            if error.hook != "effects":  # else an effect refuses to happen there
                 raise
 
 
