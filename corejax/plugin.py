@@ -30,7 +30,12 @@ if TYPE_CHECKING:
     from corejax.base.effects import Effect as Effect
     from corejax.base.elements import ElementType as ElementType, extended as extended
     from corejax.base.facades import namespace as namespace
-    from corejax.base.holders import HeldError as HeldError, Holder as Holder, HolderType as HolderType
+    from corejax.base.holders import (
+        HeldError as HeldError,
+        Holder as Holder,
+        HolderType as HolderType,
+        as_users_see as as_users_see,
+    )
     from corejax.base.source import add_library_package as add_library_package
     from corejax.base.tracebacks import calls_users as calls_users, public as public
     from corejax.eager.direct import NotDirectly as NotDirectly, directly as directly
@@ -74,7 +79,7 @@ else:  # so that type checkers refuse names that aren't there
         "corejax.base.avals": "Linear Zero",
         "corejax.base.config": "Setting",
         "corejax.base.effects": "Effect",
-        "corejax.base.holders": "HeldError Holder HolderType",
+        "corejax.base.holders": "HeldError Holder HolderType as_users_see",
         "corejax.base.elements": "ElementType extended",
         "corejax.base.facades": "namespace",
         "corejax.base.settings": "=settings",

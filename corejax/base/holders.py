@@ -39,11 +39,13 @@ class Holder:
     """An object that holds an array. Its `aval` is a `HolderType`.
 
     `is_traced`: whether it only exists while a function is traced, so that no program that uses it is kept.
+    `is_usable`: whether a function that runs now could read or write it.
     """
 
     __slots__ = ()
     aval: ShapedArray
     is_traced: bool
+    is_usable: bool
 
     def apply(self, primitive: object, args: Sequence[Any], params: Mapping[str, Any]) -> Any:
         """What `primitive.bind(*args, **params)` returns, where this object is among the operands."""

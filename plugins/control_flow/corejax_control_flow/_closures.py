@@ -12,7 +12,7 @@ import gc
 import hashlib
 import weakref
 from array import array
-from collections.abc import Collection, Hashable, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from functools import partial
 from types import (
@@ -29,9 +29,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from corejax.core import Array, Trace, Tracer, flatten
+from corejax.core import Array, Trace, Tracer, flatten, is_holder
 from corejax.errors import CorejaxError
 from corejax.ir import atom
+from corejax.plugin import Holder
 
 #: So many objects are looked at. What refers to more (a whole application) is like nothing else.
 MOST = 10_000
@@ -46,10 +47,12 @@ class Reached(NamedTuple):
     """The traced values that functions can read, each with the name of the variable that leads to it (or "").
 
     `key` is equal for two findings only if the functions would read the same values; None is like nothing else.
+    `holders` are the objects that hold arrays among what they can read.
     """
 
     tracers: list[tuple[Tracer, str]]
     key: Hashable
+    holders: Sequence[tuple[Holder, str]] = ()
 
 
 class _Same:
@@ -186,6 +189,7 @@ class _Search:
         self.owner, self.with_key = owner, with_key
         self.seen: dict[int, object] = {}  # holds the objects, so that no id is used twice
         self.tracers: list[tuple[Tracer, str]] = []
+        self.holders: list[tuple[Holder, str]] = []
         self.parts: list[Hashable] = []
         self.packages: set[str] = set()  # whose functions and classes are followed
         self.queue: list[tuple[Any, str]] = []
@@ -208,8 +212,8 @@ class _Search:
                 self._visit(x, kind, name)
         # traced values are new each time, so nothing that reads them is ever the same
         if self.tracers or done < len(queue) or not self.has_key:
-            return Reached(self.tracers, None)
-        return Reached(self.tracers, HashedOnce(tuple(self.parts)))
+            return Reached(self.tracers, None, self.holders)
+        return Reached(self.tracers, HashedOnce(tuple(self.parts)), self.holders)
 
     def _visit(self, x: Any, kind: type, name: str) -> None:
         queue = self.queue
@@ -243,6 +247,9 @@ class _Search:
             if self._is_followed(x):
                 queue += [(item, name) for item in vars(x).values() if not isinstance(item, _PYTHONS_OWN)]
                 queue += [(base, name) for base in x.__bases__]
+        elif is_holder(x):
+            self._identity(x, kind)
+            self.holders.append((x, name))
         else:
             self._identity(x, kind)
             queue += [(item, name) for item in _parts_of(x, kind)]

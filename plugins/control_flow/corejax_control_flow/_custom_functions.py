@@ -18,6 +18,7 @@ from corejax.core import (
     flatten,
     here,
     instantiate,
+    is_holder,
     name_of,
     namer,
     values,
@@ -25,7 +26,7 @@ from corejax.core import (
 from corejax.errors import CorejaxAttributeError, CorejaxIndexError, CorejaxTypeError, LeakedTracerError, kind_of
 from corejax.plugin import roles, shaping
 from corejax_control_flow._closures import Reached
-from corejax_control_flow._outer_values import opened, outer_values
+from corejax_control_flow._outer_values import opened, outer_values, with_more
 from corejax_control_flow._positional import Positional
 from corejax_control_flow._user_rules import Rules, UserCall
 from corejax_control_flow.custom_derivatives import custom_call
@@ -80,7 +81,8 @@ class CustomDerivatives:
                                         todo="define the rule next to the function")
         xs, call = self._prepared(args, kwargs)
         trace = context.trace
-        if trace.is_staging and not (trace.is_transparent and self._is_known(xs, call)):
+        mapped = trace.is_mapping and trace.may_differentiate and any(map(is_holder, xs))  # whose rules run later
+        if mapped or trace.is_staging and not (trace.is_transparent and self._is_known(xs, call)):
             call, jaxpr, consts = self._staged(xs, call)
             outs = custom_call.primitive.bind(*consts, *xs, call=call, jaxpr=jaxpr)
         elif trace.knows_values:
@@ -134,6 +136,10 @@ class CustomDerivatives:
         """The call with a program, and values that the function or its rules close over, which become operands."""
         jaxpr, consts, names, call.out_tree, found = opened(
             call.function(), [x.aval for x in xs], call.in_tree, call.name, lambda: self._reached(call))
+        known = {*map(id, consts), *map(id, xs)}
+        more = [(x, variable) for x, variable in found.holders if id(x) not in known]
+        jaxpr, consts = with_more(jaxpr, [x for x, _ in more]), [*[x for x, _ in more], *consts]
+        names = [*[variable for _, variable in more], *names]
         if consts:
             call = call.closing_over(consts, names)
         return call.as_program(jaxpr, found), jaxpr, consts

@@ -27,10 +27,13 @@ def opened(fun: Callable[..., Any], avals: Sequence[ShapedArray], in_tree: Any, 
     names = {id(x): each for x, each in found.tracers}
     known = {id(x) for x in staged.consts}
     more = [x for x, _ in found.tracers if id(x) not in known]
-    jaxpr, consts = staged.jaxpr, [*more, *staged.consts]
-    if more:  # only its rules read these
-        jaxpr = jaxpr.replace(invars=[*[Var(x.aval) for x in more], *jaxpr.invars])
+    jaxpr, consts = with_more(staged.jaxpr, more), [*more, *staged.consts]
     return Opened(jaxpr, consts, [names.get(id(x), "") for x in consts], staged.out_tree, found)
+
+
+def with_more(jaxpr: Jaxpr, more: Sequence[Any]) -> Jaxpr:
+    """The program with more operands, before the others, for these values, which only rules read."""
+    return jaxpr.replace(invars=[*[Var(x.aval) for x in more], *jaxpr.invars]) if more else jaxpr
 
 
 def outer_values(functions: Sequence[Any], owner: object, fixed: Collection[Any] = (), thoroughly: bool = False
@@ -44,8 +47,8 @@ def outer_values(functions: Sequence[Any], owner: object, fixed: Collection[Any]
         at_once = reached_at_once(functions, owner, with_key=trace.is_staging)
         if at_once is not None:
             return at_once
-    tracers, key = reached(*functions, *fixed, owner=owner, with_key=trace.is_staging)
-    found = [(x, name) for x, name in tracers if belongs(x, trace)]
+    everything = reached(*functions, *fixed, owner=owner, with_key=trace.is_staging)
+    found = [(x, name) for x, name in everything.tracers if belongs(x, trace)]
     for x, _ in found:
         forget_when_done(x)
-    return Reached(found, key)
+    return everything._replace(tracers=found, holders=[each for each in everything.holders if each[0].is_usable])

@@ -25,6 +25,7 @@ from corejax.core import (
     context,
     eval_jaxpr,
     here,
+    is_holder,
     jvp_jaxpr,
     stage,
     transpose_jaxpr,
@@ -58,7 +59,7 @@ class XlaCall:
     def function(self, bind: Any) -> Any:
         def xla_call(*operands: ArrayLike, jaxpr: Jaxpr, name: str = "", donated: Flags | None = None,
                      inline: bool = False, keep_unused: bool = False) -> list[Array]:
-            if inline and not context.trace.knows_values:
+            if inline and not context.trace.knows_values and not any(map(is_holder, operands)):
                 carrying.check_operands("xla_call", jaxpr, [aval_of(x) for x in operands])
                 return eval_jaxpr(jaxpr, (), *operands)
             return bind(*operands, jaxpr=jaxpr, name=name, donated=_canonical(donated or ()),  # type: ignore[no-any-return]

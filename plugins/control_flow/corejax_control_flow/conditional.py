@@ -31,6 +31,7 @@ from corejax.core import (
     flatten,
     here,
     is_concrete,
+    is_holder,
     named_scope,
     namer,
     stage,
@@ -282,8 +283,11 @@ def _conditional(what: str, index: Any, functions: Sequence[Any], names: Sequenc
 
 
 def _cond(index: Any, branches: Branches, operands: Sequence[Any]) -> list[Any]:
-    """The results of the branch that the index selects: evaluated if the index is known, otherwise bound."""
-    taken = _known(index)
+    """The results of the branch that the index selects: evaluated if the index is known, otherwise bound.
+
+    What is given objects that hold arrays is bound, so that these can say what becomes of their branches.
+    """
+    taken = None if any(map(is_holder, operands)) else _known(index)
     if taken is not None:
         return evaluated(branches, _nearest(taken, len(branches)), operands)
     branches = settled(branches, [aval_of(x).varying for x in operands], aval_of(index).varying)

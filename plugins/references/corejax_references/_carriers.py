@@ -27,6 +27,7 @@ from corejax_control_flow import (
 from corejax_references._cells import Cell, read, replace, twice
 from corejax_references._custom_calls import call_with_rules, pullback_with_references
 from corejax_references._programs import any_of, ordered, pure, written
+from corejax_references._trails import apply_with_trails
 
 __all__ = ["apply"]
 
@@ -41,7 +42,9 @@ def apply(primitive: Primitive, args: Sequence[Any], params: Params) -> Any:
         raise _refused(primitive, args, params)
     if primitive is not while_loop.primitive:
         _check_distinct(args)
-    return rule(primitive, args, params)
+    if primitive in _WITHOUT_TRAILS:
+        return rule(primitive, args, params)
+    return apply_with_trails(rule, primitive, args, params)
 
 
 def _check_distinct(args: Sequence[Any]) -> None:
@@ -202,3 +205,5 @@ _RULES: Mapping[Any, Rule] = {
     custom_call.primitive: call_with_rules, custom_pullback.primitive: pullback_with_references,
 }
 
+#: Those that have no derivative in reverse mode, and calls with rules.
+_WITHOUT_TRAILS = frozenset((while_loop.primitive, custom_call.primitive, custom_pullback.primitive))

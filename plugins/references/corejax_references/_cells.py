@@ -9,6 +9,7 @@ that program is bound, these become operands and results (`_programs`, `_carrier
 from __future__ import annotations
 
 import weakref
+from collections.abc import Sequence
 from typing import Any
 
 from corejax.core import Trace, aval_of, belongs, context, here, tracing
@@ -16,7 +17,7 @@ from corejax.errors import CorejaxError, CorejaxValueError
 from corejax.plugin import HeldError, Holder, roles
 from corejax_references._primitives import differentiated, get_p, mapped, set_p
 
-__all__ = ["Cell", "read", "replace", "twice"]
+__all__ = ["Cell", "mapped_here", "read", "replace", "twice", "variable_of"]
 
 
 class Cell(Holder):
@@ -31,13 +32,14 @@ class Cell(Holder):
     """What it holds, unless that is read by an equation or a rule."""
     _variable: Any
     """What stands for it there: a variable of a program, or a tracer of `vmap` or `jvp`. None if it has a value."""
-    _ended: str
-    """What ended it, in words."""
+    _ended: str | CorejaxError
+    """What ended it, in words; or the error for using it."""
     _shown: weakref.WeakSet[Trace]
     """Where functions are being mapped or differentiated that got it as an argument."""
 
     def __init__(self, aval: Any, home: Trace | None, value: Any = None, variable: Any = None) -> None:
-        self._aval, self._home, self._value, self._variable, self._ended = aval, home, value, variable, ""
+        self._aval, self._home, self._value, self._variable = aval, home, value, variable
+        self._ended = ""
         self._shown = weakref.WeakSet()
 
     @property
@@ -49,6 +51,15 @@ class Cell(Holder):
     def is_traced(self) -> bool:  # type: ignore[override]
         """Whether it only exists while a function is traced."""
         return self._home is not None
+
+    @property
+    def is_usable(self) -> bool:  # type: ignore[override]
+        """Whether a function that runs now could read or write it."""
+        try:
+            _here(self)
+        except CorejaxError:
+            return False
+        return True
 
     def not_an_array(self) -> HeldError:
         error = HeldError("a reference stands where an array must be", got=f"a reference, {self._aval}", where=here(),
@@ -70,6 +81,8 @@ def twice(ref: Cell, how: str) -> CorejaxValueError:
 
 def _here(ref: Cell) -> tuple[Cell, Trace, list[Trace]]:
     """What stands for a reference under the current trace; the trace that this belongs to; and those in between."""
+    if isinstance(ref._ended, CorejaxError):
+        raise ref._ended
     if ref._ended:
         raise CorejaxValueError(f"this reference was {ref._ended}", got=f"a reference, {ref.aval}", where=here(),
                                 wanted="a reference that still exists",
@@ -79,6 +92,7 @@ def _here(ref: Cell) -> tuple[Cell, Trace, list[Trace]]:
     program: Trace | None = None
     between: list[Trace] = []
     while trace is not None and trace is not ref._home and (trace.parent is not None or ref._home is not None):
+        ref = trace.stand_ins.get(id(ref), ref)
         if trace in ref._shown:
             raise twice(ref, "both closed over by a function and passed to it")
         passed.append(trace)
@@ -95,6 +109,23 @@ def _here(ref: Cell) -> tuple[Cell, Trace, list[Trace]]:
         return ref, trace, passed
     variable = program.of_type(ref, ref._aval)  # type: ignore[attr-defined]
     return Cell(ref._aval, program, variable=variable), program, between
+
+
+def variable_of(ref: Cell) -> Any:
+    """The variable that stands for a reference in the program that is being traced; None if it was made there."""
+    return _here(ref)[0]._variable
+
+
+def mapped_here(args: Sequence[Any]) -> list[Any] | None:
+    """What stands for operands that include references where a function is being mapped that got them as arguments.
+
+    None where any of them isn't mapped, or no derivative may be taken.
+    """
+    trace = context.trace
+    if not (trace.is_mapping and trace.may_differentiate):
+        return None
+    found = [x._variable if isinstance(x, Cell) and x._home is trace else x for x in args]
+    return None if any([isinstance(x, Cell) or x is None for x in found]) else found
 
 
 def read(ref: Any) -> Any:

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from corejax.core import ShapedArray, here, instantiate, to_dim
+import numpy as np
+
+from corejax.core import ShapedArray, dtypes, here, instantiate, to_dim
 from corejax.errors import CorejaxNotImplementedError, CorejaxTypeError
 from corejax.plugin import Effect, Holder, HolderType, Zero, define, hookimpl, not_linear
 from corejax_references.effects import READING, WRITING
 
-__all__ = ["differentiated", "get_p", "mapped", "set_p"]
+__all__ = ["differentiated", "get_p", "get_trail_p", "mapped", "set_p", "set_trail_p", "trail_type"]
 
 
 class RefGet:
@@ -104,9 +106,104 @@ class RefSet:
         raise _not_pure("ref_set")
 
 
+class RefTrail:
+    """`ref_trail(ref)`: the trail of a reference in a program (`_trails` says what that is).
+
+    >>> from corejax.core import stage
+    >>> from corejax.ref import AbstractRef
+    >>> stage(lambda ref: [ref_trail(ref)], [AbstractRef((3,), "int16")])
+    { lambda ; a:Ref{i16[3]}. let b:f32[3,2] = ref_trail a with {reference_read} in (b,) }
+    """
+
+    name = "ref_trail"
+    structural = True
+    transpose = not_linear()
+
+    @hookimpl
+    def abstract_eval(self, avals: Sequence[ShapedArray]) -> ShapedArray:
+        return _trail("ref_trail", avals[0])
+
+    @hookimpl
+    def effects(self, avals: Sequence[ShapedArray]) -> frozenset[Effect]:
+        return frozenset((READING,))
+
+    @hookimpl
+    def vmap(self, axis: Any, args: Sequence[Any], dims: Sequence[int | None]) -> Any:
+        return get_trail_p.bind(args[0]), dims[0]
+
+    @hookimpl
+    def xla_translation(self, ctx: Any, args: Sequence[Any]) -> Any:
+        raise _not_pure("ref_trail")
+
+
+class RefSetTrail:
+    """`ref_set_trail(ref, trail, x)`: where the trail of a reference goes on, and what it holds if rules were run.
+
+    >>> from corejax.core import stage
+    >>> from corejax.ref import AbstractRef
+    >>> aval = AbstractRef((3,), "float64")
+    >>> stage(lambda ref, trail, x: ref_set_trail(ref, trail, x), [aval, aval.inner_aval, aval.inner_aval])
+    { lambda ; a:Ref{f64[3]} b:f64[3] c:f64[3]. let
+        () = ref_set_trail a b c with {reference_write}
+      in () }
+    """
+
+    name = "ref_set_trail"
+    structural = True
+    multiple_results = True
+    transpose = not_linear()
+
+    @hookimpl
+    def abstract_eval(self, avals: Sequence[ShapedArray]) -> list[ShapedArray]:
+        ref, *given = avals
+        wanted = [_trail("ref_set_trail", ref), _inner("ref_set_trail", ref)]
+        if not all([x.matches(y) for x, y in zip(given, wanted, strict=True)]):
+            raise CorejaxTypeError("ref_set_trail: this isn't for this reference", primitive="ref_set_trail",
+                                   got=", ".join(map(str, given)), wanted=", ".join(map(str, wanted)), where=here(),
+                                   todo="pass what a call with the reference returned")
+        return []
+
+    @hookimpl
+    def effects(self, avals: Sequence[ShapedArray]) -> frozenset[Effect]:
+        return frozenset((WRITING,))
+
+    @hookimpl
+    def vmap(self, axis: Any, args: Sequence[Any], dims: Sequence[int | None]) -> Any:
+        ref, *given = args
+        if dims[0] is None:
+            raise mapped(ref)
+        set_trail_p.bind(ref, *[to_dim(x, d, dims[0], axis.size) for x, d in zip(given, dims[1:], strict=True)])
+        return [], []
+
+    @hookimpl
+    def xla_translation(self, ctx: Any, args: Sequence[Any]) -> Any:
+        raise _not_pure("ref_set_trail")
+
+
 ref_get: Any = define(RefGet())
 ref_set: Any = define(RefSet())
+ref_trail: Any = define(RefTrail())
+ref_set_trail: Any = define(RefSetTrail())
 get_p, set_p = ref_get.primitive, ref_set.primitive
+get_trail_p, set_trail_p = ref_trail.primitive, ref_set_trail.primitive
+
+
+def trail_type(aval: ShapedArray) -> Any:
+    """The type of the trail of a reference to an array of this type; None if it holds no numbers, so there is none."""
+    if dtypes.kind(aval.dtype) not in "biufc":
+        return None
+    if dtypes.is_inexact(aval.dtype):
+        return aval.update(weak_type=False)
+    size = () if aval.dtype.itemsize == 1 else (aval.dtype.itemsize,)
+    return aval.update(shape=(*aval.shape, *size), dtype=np.dtype(np.float32), weak_type=False)
+
+
+def _trail(name: str, aval: ShapedArray) -> ShapedArray:
+    found = trail_type(_inner(name, aval))
+    if found is None:
+        raise CorejaxTypeError(f"{name}: only references to numbers have trails", primitive=name, got=str(aval),
+                               wanted="a reference to numbers", where=here(), todo="use its value: ref[...]")
+    return found  # type: ignore[no-any-return]
 
 
 def _tangents(ref_dot: Any) -> Any:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from corejax.core import Atom, Jaxpr, Literal, Var
-from corejax.plugin import HolderType, carrying
-from corejax_references._primitives import get_p, set_p
+from corejax.core import Atom, Jaxpr, JaxprEqn, Literal, Var, stage
+from corejax.plugin import HolderType, carrying, roles
+from corejax_references._primitives import get_p, get_trail_p, set_p, set_trail_p, trail_type
 from corejax_references.effects import READING, WRITING
 
-__all__ = ["pure", "written"]
+__all__ = ["any_of", "ordered", "pure", "trailed", "with_trails", "written"]
 
 _OURS = frozenset((READING, WRITING))
 
@@ -20,6 +20,42 @@ def written(jaxpr: Jaxpr) -> tuple[bool, ...]:
     """For each input of a program, whether it is a reference that is written to."""
     targets = {eqn.invars[0] for eqn in jaxpr.eqns if eqn.primitive is set_p} if WRITING in jaxpr.effects else ()
     return tuple([var in targets for var in jaxpr.invars])
+
+
+@carrying.remembered
+def trailed(jaxpr: Jaxpr) -> tuple[bool, ...]:
+    """For each input of a program, whether it is a reference that has a trail in it."""
+    targets = {eqn.invars[0] for eqn in jaxpr.eqns if eqn.primitive is set_trail_p} if WRITING in jaxpr.effects else ()
+    return tuple([var in targets for var in jaxpr.invars])
+
+
+@carrying.remembered
+def with_trails(jaxpr: Jaxpr, flags: tuple[bool, ...]) -> Jaxpr:
+    """The program with another reference after each that is marked: what that holds is the trail of the one before.
+
+    What rules may write is written in it.
+    """
+    trails: dict[Atom, Var] = {}
+    invars = []
+    for var, flag in zip(jaxpr.invars, flags, strict=True):
+        invars.append(var)
+        if flag:
+            kind: Any = type(var.aval)
+            trails[var] = Var(kind(trail_type(var.aval.inner_aval)))  # type: ignore[attr-defined]
+            invars.append(trails[var])
+    eqns: list[JaxprEqn] = []
+    for eqn in jaxpr.eqns:
+        if eqn.primitive not in (get_trail_p, set_trail_p) or eqn.invars[0] not in trails:
+            eqns.append(eqn)
+            continue
+        ref, *rest = eqn.invars
+        if eqn.primitive is get_trail_p:
+            eqns.append(eqn.replace(primitive=get_p, invars=[trails[ref]]))
+        else:
+            end, x = rest
+            eqns.append(eqn.replace(primitive=set_p, invars=[trails[ref], end]))
+            eqns.append(eqn.replace(primitive=set_p, invars=[ref, x]))
+    return jaxpr.replace(invars=invars, eqns=eqns)
 
 
 @carrying.remembered
@@ -41,12 +77,18 @@ def pure(jaxpr: Jaxpr, returned: tuple[bool, ...]) -> Jaxpr:
     def read(x: Atom) -> Atom:
         return x if type(x) is Literal else found.get(x, x)
 
-    eqns = []
+    eqns: list[JaxprEqn] = []
     for eqn in jaxpr.eqns:
         if eqn.primitive is get_p:
             found[eqn.outvars[0]] = holds[eqn.invars[0]]
         elif eqn.primitive is set_p:
             holds[eqn.invars[0]] = read(eqn.invars[1])
+        elif eqn.primitive is get_trail_p:
+            zeros = stage(lambda aval=eqn.outvars[0].aval: [roles.zeros(aval)], [], "zeros").jaxpr  # it leads nowhere
+            eqns += zeros.eqns
+            found[eqn.outvars[0]] = zeros.outvars[0]
+        elif eqn.primitive is set_trail_p:
+            pass
         elif found.keys().isdisjoint(eqn.invars):
             eqns.append(eqn)
         else:

@@ -11,7 +11,7 @@ from corejax.plugin import PYTHON_OPERATORS, HolderType, abstract_leaves, public
 from corejax_references._carriers import apply
 from corejax_references._cells import Cell, read, replace, twice
 from corejax_references._places import Place
-from corejax_references._primitives import get_p, set_p
+from corejax_references._primitives import get_p, get_trail_p, set_p, set_trail_p, trail_type
 
 __all__ = ["AbstractRef", "Ref", "empty_ref", "free_ref", "freeze", "new_ref"]
 
@@ -53,6 +53,10 @@ class AbstractRef(HolderType):
 
     def shown(self, tracer: Any) -> Any:
         return _argument(tracer)
+
+    def holding(self, value: Any) -> Ref:
+        """A reference that is made here, and only exists here: while a rule runs."""
+        return _made(self, context.trace, value)
 
     def __repr__(self) -> str:
         return f"Ref{{{self.inner_aval}}}"
@@ -171,6 +175,10 @@ class Ref(_NoArray, Cell):
             return read(args[0])
         if primitive is set_p and isinstance(args[0], Ref):
             replace(args[0], args[1])
+            return []
+        if primitive is get_trail_p:  # it leads nowhere: only programs have trails
+            return roles.zeros(trail_type(self.aval.inner_aval))
+        if primitive is set_trail_p:
             return []
         return apply(primitive, args, params)
 

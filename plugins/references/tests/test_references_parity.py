@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import corejax as cj
+import way_back_programs as way_back
 from corejax import lax
 from reference_programs import NESTED, library, program, run, with_references
 
@@ -175,3 +176,43 @@ def test_uses_give_what_they_give_on_jax(name):
 def test_names_are_those_of_jax():
     assert [] == [name for name in dir(jax.ref) if name[0] != "_" and not hasattr(cj.ref, name)]
     assert cj.Ref is cj.ref.Ref and cj.new_ref is cj.ref.new_ref and cj.freeze is cj.ref.freeze
+
+
+# On the way back
+
+#: What jax doesn't do twice under checkpoint; and what it has.
+ONLY_BACKWARD = ("leaves", "counts", "bystander")
+WAYS_BACK = {
+    "grad": lambda m, f: lambda x, refs: m.value_and_grad(lambda x: f(x, refs))(x),
+    "jit(grad)": lambda m, f: m.jit(lambda x, refs: m.value_and_grad(lambda x: f(x, refs))(x)),
+    "grad(jit)": lambda m, f: m.value_and_grad(m.jit(f)),
+}
+
+
+def gone_back(m: Any, lax: Any, nodes: Any, x: Any, start: Any, way: Any) -> Any:
+    """Value and gradient of a program, and what its references hold then."""
+    language = way_back.Language(m, lax, True)
+    refs = way_back.Refs(*[m.new_ref(m.device_put(each)) for each in start])
+    found = way(m, lambda x, refs: way_back.run(language, nodes, x, way_back.Refs(*refs)))(m.device_put(x), refs)
+    return *found, [ref[...] for ref in refs]
+
+
+@pytest.mark.parametrize("seed", [pytest.param(seed, marks=[pytest.mark.exhaustive] if seed >= 12 else [])
+                                  for seed in range(100)])
+def test_rules_use_references_on_the_way_back_as_on_jax(seed):
+    rng = np.random.default_rng(seed)
+    calls = ONLY_BACKWARD if seed % 2 else way_back.CALLS
+    nested = [kind for kind in way_back.NESTED if kind not in ("cond", "switch", "segments", "checkpoint")]
+    nodes = way_back.program(rng, int(rng.integers(1, 4)), calls, nested + ["checkpoint"] * (seed % 2))
+    start, x = way_back.fresh(rng), np.float64(rng.uniform(-1, 1))
+    compared = 0
+    for way in WAYS_BACK.values():
+        ours = gone_back(cj, lax, nodes, x, start, way)
+        try:
+            theirs = gone_back(jax, jax.lax, nodes, x, start, way)
+        except (AttributeError, TypeError, ValueError, jax.errors.JaxRuntimeError, jax.errors.UnexpectedTracerError):
+            continue  # jax 0.10 can't: for what a bwd rule closes over in a loop, mostly
+        compared += 1
+        for expected, got in zip(leaves(theirs), cj.tree.leaves(ours), strict=True):
+            np.testing.assert_allclose(expected, np.asarray(got), rtol=2e-6, atol=2e-6)
+    assert compared or calls is not ONLY_BACKWARD
