@@ -45,7 +45,7 @@ class Holder:
     __slots__ = ()
     aval: ShapedArray
     is_traced: bool
-    is_usable: bool
+    is_usable: bool = True
 
     def apply(self, primitive: object, args: Sequence[Any], params: Mapping[str, Any]) -> Any:
         """What `primitive.bind(*args, **params)` returns, where this object is among the operands."""

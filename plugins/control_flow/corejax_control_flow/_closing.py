@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Self
 
 from corejax.core import Tracer, call_user, rebound
@@ -54,6 +54,13 @@ class Closing:
         refs = [weakref.ref(x) if isinstance(x, Tracer) else None for x in values]
         call.originals = (*zip(refs, names or [""] * len(refs), strict=True), *self.originals)
         call.n_consts += len(refs)
+        return call
+
+    def without(self, places: Collection[int]) -> Self:
+        """The same call without the operands at these places, which stood for nothing that it uses."""
+        call = self.twin()
+        call.originals = tuple([each for i, each in enumerate(self.originals) if i not in places])
+        call.n_consts -= len(places)
         return call
 
     def names_of(self, flags: Sequence[bool]) -> list[str]:

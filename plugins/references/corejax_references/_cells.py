@@ -32,14 +32,13 @@ class Cell(Holder):
     """What it holds, unless that is read by an equation or a rule."""
     _variable: Any
     """What stands for it there: a variable of a program, or a tracer of `vmap` or `jvp`. None if it has a value."""
-    _ended: str | CorejaxError
-    """What ended it, in words; or the error for using it."""
+    _ended: str
+    """What ended it, in words."""
     _shown: weakref.WeakSet[Trace]
     """Where functions are being mapped or differentiated that got it as an argument."""
 
     def __init__(self, aval: Any, home: Trace | None, value: Any = None, variable: Any = None) -> None:
-        self._aval, self._home, self._value, self._variable = aval, home, value, variable
-        self._ended = ""
+        self._aval, self._home, self._value, self._variable, self._ended = aval, home, value, variable, ""
         self._shown = weakref.WeakSet()
 
     @property
@@ -56,7 +55,7 @@ class Cell(Holder):
     def is_usable(self) -> bool:  # type: ignore[override]
         """Whether a function that runs now could read or write it."""
         try:
-            _here(self)
+            _home(self)
         except CorejaxError:
             return False
         return True
@@ -79,10 +78,10 @@ def twice(ref: Cell, how: str) -> CorejaxValueError:
                                   "cj.new_ref(ref[...])")
 
 
-def _here(ref: Cell) -> tuple[Cell, Trace, list[Trace]]:
-    """What stands for a reference under the current trace; the trace that this belongs to; and those in between."""
-    if isinstance(ref._ended, CorejaxError):
-        raise ref._ended
+def _home(ref: Cell) -> tuple[Cell, Trace, list[Trace], Trace | None]:
+    """The reference, or what stands in for it; the trace that this belongs to; those in between; and, if there is one,
+    the innermost program that is being traced among these, in which case the third are the traces around that.
+    """
     if ref._ended:
         raise CorejaxValueError(f"this reference was {ref._ended}", got=f"a reference, {ref.aval}", where=here(),
                                 wanted="a reference that still exists",
@@ -105,8 +104,14 @@ def _here(ref: Cell) -> tuple[Cell, Trace, list[Trace]]:
             "function that was traced, mapped or differentiated", where=here(),
             wanted="references of this function, or of those around it",
             todo="return what it holds, ref[...]; or make the reference outside, and pass it or close over it")
+    return ref, trace, passed if program is None else between, program
+
+
+def _here(ref: Cell) -> tuple[Cell, Trace, list[Trace]]:
+    """What stands for a reference under the current trace; the trace that this belongs to; and those in between."""
+    ref, home, between, program = _home(ref)
     if program is None:
-        return ref, trace, passed
+        return ref, home, between
     variable = program.of_type(ref, ref._aval)  # type: ignore[attr-defined]
     return Cell(ref._aval, program, variable=variable), program, between
 

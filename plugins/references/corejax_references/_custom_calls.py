@@ -11,12 +11,25 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from functools import partial
 from typing import Any
 
 from corejax import lax
-from corejax.core import Jaxpr, ShapedArray, Var, aval_of, context, eval_jaxpr, here, rebound, tracing
+from corejax.core import (
+    Jaxpr,
+    ShapedArray,
+    Var,
+    aval_of,
+    context,
+    eval_jaxpr,
+    here,
+    instantiate,
+    rebound,
+    stage,
+    tracing,
+)
 from corejax.errors import CorejaxError, CorejaxNotImplementedError
-from corejax.plugin import Zero, carrying
+from corejax.plugin import Zero, as_users_see, carrying
 from corejax_references._cells import Cell, mapped_here, read, replace
 from corejax_references._primitives import differentiated, trail_type
 from corejax_references._programs import pure, written
@@ -31,6 +44,11 @@ def call_with_rules(primitive: Any, args: Sequence[Any], params: Mapping[str, An
     if trace.knows_values:
         return call.primal(args) if jaxpr is None else eval_jaxpr(jaxpr, (), *args)
     if jaxpr is not None and (trace.stages or trace.is_mapping):
+        unused = _unused(call, args, jaxpr)
+        if unused:
+            rest = [i for i in range(len(args)) if i not in unused]
+            return primitive.bind(*[args[i] for i in rest], call=call.without(unused),  # type: ignore[no-any-return]
+                                  jaxpr=jaxpr.replace(invars=[jaxpr.invars[i] for i in rest]))
         mapped = mapped_here(args)
         if mapped is not None:
             return mapped_call(primitive, args, params, mapped)
@@ -63,6 +81,42 @@ def pullback_with_references(primitive: Any, args: Sequence[Any], params: Mappin
         raise _unsupported(pullback.name, "it has rules for both modes")
     rest = [x for x in args if not isinstance(x, Cell)]
     return primitive.bind(*rest, **{**params, "pullback": _Pullback(pullback, refs, {}, pullback.call)})  # type: ignore[no-any-return]
+
+
+def _unused(call: Any, args: Sequence[Any], jaxpr: Jaxpr) -> list[int]:
+    """The places of references that a function and its rules could read, as they close over them, but don't use.
+
+    The rules are tried for that: searching what they refer to finds more than they use.
+    """
+    read_by_function = {x for eqn in jaxpr.eqns for x in eqn.invars}
+    places = [i for i, x in enumerate(args[:call.n_consts])
+              if isinstance(x, Cell) and jaxpr.invars[i] not in read_by_function]
+    if not places:
+        return []
+    closed_over = [x for x in args[:call.n_consts] if isinstance(x, Cell)]
+
+    def rules(*xs: Any) -> list[Any]:
+        xs = tuple(as_users_see(xs))
+        refs = [x for x in xs[:call.n_consts] if isinstance(x, Cell)]
+        return rebound(partial(_tried, call, xs), closed_over, refs)  # type: ignore[no-any-return]
+
+    try:
+        tried = stage(rules, [*map(aval_of, args)], call.name).jaxpr
+    except Exception:  # where a derivative is taken, they fail again
+        return []
+    used = {x for eqn in tried.eqns for x in eqn.invars}
+    return [i for i in places if tried.invars[i] not in used]
+
+
+def _tried(call: Any, args: Sequence[Any]) -> list[Any]:
+    """Nothing, once all rules have run with these arguments."""
+    zeros = [Zero((x.aval.inner_aval if isinstance(x, Cell) else aval_of(x)).tangent) for x in args]
+    if call.has_jvp:
+        call.jvp(args, [x if isinstance(y, Cell) else instantiate(x) for x, y in zip(zeros, args, strict=True)])
+    if call.has_vjp:
+        _, residuals, pullback = call.fwd(args, [not isinstance(x, Cell) for x in args])
+        pullback.bwd(residuals, [instantiate(Zero(aval.tangent)) for aval in pullback.out_avals])
+    return []
 
 
 class _Wrapped:
@@ -215,8 +269,11 @@ class _Traced(_Wrapped):
             if nonzero[i]:
                 raise differentiated(aval.holding(None))
         if False in nonzero[n:]:
-            raise _unsupported(self.name, "it is gone by then, is shared by a batch, or holds no numbers")
+            raise self.without_trail()
         return True
+
+    def without_trail(self) -> CorejaxError:
+        return _unsupported(self.name, "it is gone by then, is shared by a batch, or holds no numbers")
 
     def with_references(self, values: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """The arguments, with references to these values, and these references."""
@@ -241,7 +298,7 @@ class _TracedPullback:
     """The pullback of a call in a program: what references hold comes and goes as cotangents of their trails.
 
     `places` says which residuals are references, and which ones. Without a pullback of the function's, there is nothing
-    on the way back but the trails.
+    on the way back but the trails; so it is where no other result has a cotangent.
     """
 
     __corejax_unique__ = True
@@ -266,9 +323,11 @@ class _TracedPullback:
         n_args = len(self.in_avals) - n
         back: list[Any] = [*map(Zero, self.in_avals)]
         trails = cotangents[n:2 * n]
-        if self.pullback is None:
+        if self.pullback is None or True not in carrying.nonzero(cotangents[2 * n:]):  # the result isn't used
             return [*back[:n_args], *trails]
-        refs = [aval.holding(None if type(ct) is Zero else from_trail(ct, aval.inner_aval))
+        if False in carrying.nonzero(trails):
+            raise call.without_trail()
+        refs = [aval.holding(from_trail(ct, aval.inner_aval))
                 for aval, ct in zip(call.avals.values(), trails, strict=True)]
         rest = iter(residuals)
         every = [refs[self.places[i]] if i in self.places else next(rest) for i in range(self.pullback.n_residuals)]

@@ -173,6 +173,23 @@ def test_a_backward_rule_alone_may_close_over_a_reference():
     assert ref[...].item() == pytest.approx(3 * once, rel=1e-12)
 
 
+def test_what_rules_could_read_but_do_not_use_is_left_alone():
+    ref, ended = cj.new_ref(1.0), cj.new_ref(1.0)
+    cj.freeze(ended)
+
+    def f(x: Any) -> Any:
+        g = cj.custom_vjp(lambda x: lax.sin(x))
+        g.defvjp(lambda x: (lax.sin(x), lax.cos(x)), lambda slope, ct: (ct * slope if ref is not ended else ct,))
+        return g(x)
+
+    x = np.ones(2)
+    for way in (cj.grad(lambda x: cj.vmap(cj.jit(f))(x).sum()), cj.vmap(cj.grad(cj.jit(f))),
+                cj.jit(cj.grad(lambda x: cj.vmap(f)(x).sum()))):
+        close(np.cos(x), way(x))
+    assert "cosine" in cj.jit(cj.grad(f)).lower(1.0).as_text()
+    assert ref[...] == 1.0
+
+
 def test_rules_for_both_modes_write_in_both():
     f = cj.custom_jvp(lambda ref, x: lax.sin(x))
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-CALLS = ("leaves", "reads", "counts", "keeps", "visits", "closes", "bystander", "forward")
+CALLS = ("leaves", "reads", "counts", "keeps", "visits", "closes", "bystander", "unused", "forward")
 NESTED = ("scan", "fori", "segments", "jit", "inline", "jit_argument", "checkpoint", "cond", "switch")
 
 
@@ -133,6 +133,10 @@ def call(m: Language, kind: str, ref: Any, refs: Refs, i: int, c: float, x: Any)
 
         y = rules(m, lambda ref, x: x + 1.0, lambda ref, x: (x + 1.0, ref), no_bwd)(ref, np.float64(c))
         return x * y
+    if kind == "unused":
+        call(m, "leaves", ref, refs, i, c, x)
+        call(m, "keeps", ref, refs, i, c, x)
+        return x * c
     ref[i] = lax.convert_element_type(np.float64(c), ref.dtype)  # "forward"
     return x + 0.1 * slope
 
