@@ -14,7 +14,7 @@ f64[3]    24 B  the argument x
 f64[2]    16 B  checkpoint_name 'hidden', ...
 """
 
-from corejax.ad_checkpoint import checkpoint_policies as checkpoint_policies
+from corejax_control_flow import policies as checkpoint_policies
 from corejax_control_flow.ad_checkpoint import Offloadable as Offloadable, Recompute as Recompute, Saveable as Saveable, print_saved_residuals as print_saved_residuals
 from corejax_control_flow.naming import Tree
 

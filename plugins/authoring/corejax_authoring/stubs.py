@@ -108,8 +108,7 @@ class Stubs:
             return f"{MARK}\n\nfrom {real} import *\n"
         scope, body = Scope(exported, self._public), []
         for each in exported.keys() - made.keys():
-            is_module = isinstance(exported[each], ModuleType)
-            scope.export(each, (f"corejax.{name}", each) if is_module else (_home(real, each, exported[each]), each))
+            scope.export(each, _origin(name, real, each, exported[each]))
         for each, function in sorted(made.items()):
             body += ["", *self._defined(f"{name}.{each}", function, scope)]
         return _file(_quoted(inspect.getdoc(module) or ""), [*scope.imports(), *body])
@@ -119,7 +118,7 @@ class Stubs:
         scope, body = Scope(exported, self._public), []
         for each, value in sorted(exported.items()):
             if isinstance(value, ModuleType):
-                scope.export(each, (f"corejax.{name}", each))
+                scope.export(each, _origin(name, module.__name__, each, value))
             else:
                 body += ["", *self._defined(f"{name}.{each}", None if _is_type(value) else value, scope)]
         return _file(_quoted(inspect.getdoc(module) or ""), [*scope.imports(), *body])
@@ -208,6 +207,14 @@ def _tree(module: Any) -> list[str]:
     public = [name for name in below if not name.startswith("_")] if listed is None else [
         name for name in below if name in listed and isinstance(getattr(module, name), ModuleType)]
     return [module.__name__, *[f"{module.__name__}.{name}" for name in public]]
+
+
+def _origin(namespace: str, real: str, name: str, value: Any) -> Origin:
+    """Where a checker finds a name of a namespace, which is the module `real`; a module below it has stubs, too."""
+    if not isinstance(value, ModuleType):
+        return _home(real, name, value), name
+    package, _, last = value.__name__.rpartition(".")
+    return (f"corejax.{namespace}", name) if package == real else (package, last)
 
 
 def _home(module: str, name: str, value: object) -> str:
