@@ -8,12 +8,16 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 
-#: How many seconds lie between two pictures of a line, at least; and about, in a loop of unknown length.
+#: How many seconds lie between two pictures of a line, and before the first: at least, and about.
 _PAUSE, _PART = 0.05, 0.1
+
+#: A line is due again after at most so many times the steps that it has just seen. So a loop that is cheap at first and
+#: slow later is silent for a hundred slow steps for each cheap one, and not for all that are done in `_PART` at the
+#: first rate; and 10^6 cheap steps still call Python five times at most.
+_GROWTH = 100
 
 #: How wide the bar is.
 _BAR = 24
@@ -37,7 +41,7 @@ def aside() -> Iterator[None]:
     with _lock:
         line = _shown[-1] if _shown else None
         if line is not None:
-            _write(f"\r{' ' * line.width}\r")
+            _erase()
         yield
         if line is not None:
             try:
@@ -45,6 +49,15 @@ def aside() -> Iterator[None]:
             except (AttributeError, OSError, ValueError):  # there is none
                 pass
             _write(line.text)
+
+
+def _erase() -> None:
+    _write(f"\r{' ' * _width()}\r")
+
+
+def _width() -> int:
+    """How many characters the last line has that was drawn, at most."""
+    return max([len(line.text) for line in _shown], default=0)
 
 
 def _write(text: str) -> None:
@@ -56,50 +69,51 @@ def _write(text: str) -> None:
 
 
 class Line:
-    """Says how many steps are done, of how many, at which rate, and how long it will take."""
+    """Says how many steps are done, of how many, at which rate, and how long it will take.
+
+    A loop carries what the line knows of it, so that a line may serve several loops at a time: after how many steps the
+    line is due, how many were done when it was last called, when that was, when the loop began, in nanoseconds, and how
+    many steps it has, or -1.
+    """
 
     def __init__(self, label: str, every: int | None) -> None:
         self._label, self._every = label, every
-        self._begun = self._drawn = time.monotonic()
+        self._drawn = self._columns = self._columns_until = 0
         self.text = ""
 
-    @property
-    def width(self) -> int:
-        """How many characters are shown."""
-        return len(self.text)
+    def begin(self, total: np.ndarray, going: np.ndarray) -> np.ndarray:
+        """The loop begins now, if it is `going` to have any steps."""
+        if self.text:  # of a loop that has been interrupted, or that is around this one
+            with _lock:
+                _erase()
+                self._leave()
+        steps, due, now = int(total), self._every or 1, time.monotonic_ns()
+        loop = np.array([min(due, steps) if steps > 0 else due, 0, now, now, steps])
+        return loop if going else self.show(loop, np.zeros((), np.int64), going)
 
-    def begin(self, total: Any) -> np.int64:
-        """The loop begins now: nothing is done yet."""
+    def show(self, loop: np.ndarray, done: np.ndarray, going: np.ndarray | None = None) -> np.ndarray:
+        """So many steps are done; and it goes on or not, where that doesn't follow."""
+        now, steps = time.monotonic_ns(), int(done)
+        _, before, then, begun, total = loop.tolist()
+        last = steps >= total if going is None else not going
+        self._draw(steps, total, begun, now, last)
+        if last:
+            return loop
+        seen, seconds = steps - before, 1e-9 * max(now - then, 1)
+        due = steps + (self._every or max(1, int(seen * min(_PART / seconds, _GROWTH))))
+        return np.array([min(due, total) if going is None else due, steps, time.monotonic_ns(), begun, total])
+
+    def _draw(self, done: int, total: int, begun: int, now: int, last: bool) -> None:
         with _lock:
-            self._begun, self._drawn = time.monotonic(), 0.0
-            self._leave()
-        return np.int64(0)
-
-    def show(self, done: Any, total: Any) -> None:
-        """So many steps are done."""
-        self._draw(int(done), int(total), int(done) == int(total))
-
-    def next_part(self, done: Any, total: Any, going: Any) -> np.int64:
-        """The same, for a loop that goes on or not; how many steps there shall be until the line is drawn again."""
-        done, going = int(done), bool(going)
-        if done == 0:
-            self.begin(total)
-        if done or not going:
-            self._draw(done, int(total), not going)
-        seconds = time.monotonic() - self._begun
-        found = 1 if done == 0 else max(1, min(int(done / max(seconds, 1e-6) * _PART), 16 * done))
-        return np.int64(self._every or found)
-
-    def _draw(self, done: int, total: int, last: bool) -> None:
-        now = time.monotonic()
-        with _lock:
-            if not last and now - self._drawn < _PAUSE:
+            if not last and now - max(begun, self._drawn) < 1e9 * _PAUSE:
                 return
-            self._drawn, width = now, self.width
-            self.text = self._said(done, total, now - self._begun)[:shutil.get_terminal_size().columns - 1]
-            _write(f"\r{self.text.ljust(width)}")
+            self._drawn, width = now, _width()
+            if now > self._columns_until:
+                self._columns, self._columns_until = shutil.get_terminal_size().columns, now + 1_000_000_000
+            self.text = self._said(done, total, 1e-9 * (now - begun))[:self._columns - 1]
+            end = "\n" if last else ""
+            _write(f"\r{self.text.ljust(width)}{end}")
             if last:
-                _write("\n")
                 self._leave()
             elif self not in _shown:
                 _shown.append(self)

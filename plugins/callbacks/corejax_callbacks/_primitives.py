@@ -47,12 +47,16 @@ def lowered(ctx: Any, args: Sequence[Any], call: Callback, results: Sequence[Sha
     """The results of a call in a program."""
     avals, where = ctx.avals_in, describe(ctx.eqn.source)
 
+    def run_as_is(*hosts: np.ndarray) -> list[np.ndarray]:
+        return call(hosts, avals, results, where)
+
     def run(*stored: np.ndarray) -> list[np.ndarray]:
         hosts = [_values.from_program(x, aval) for x, aval in zip(stored, avals, strict=True)]
         outs = call(hosts, avals, results, where)
         return [_values.to_program(x, aval) for x, aval in zip(outs, results, strict=True)]
 
-    found: list[Any] = ctx.callback(run, args, [aval.stored for aval in results])
+    as_is = all([_values.is_stored_as_is(aval) for aval in (*avals, *results)])
+    found: list[Any] = ctx.callback(run_as_is if as_is else run, args, [aval.stored for aval in results])
     return found
 
 

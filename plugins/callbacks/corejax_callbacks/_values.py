@@ -15,6 +15,11 @@ from corejax.plugin import elements, structures
 _KINDS: dict[type, str] = {bool: "biufc", int: "iufc", float: "fcV", complex: "c"}
 
 
+def is_stored_as_is(aval: ShapedArray) -> bool:
+    """Whether programs store such a value as it is: then it needs no conversion on its way."""
+    return aval.stored is aval and aval.dtype != dtypes.float0
+
+
 def from_program(stored: np.ndarray, aval: ShapedArray) -> np.ndarray:
     """What a program passes, as an array of the dtype that its operand has."""
     dtype = aval.dtype

@@ -1,37 +1,40 @@
 """A line in the terminal that says how far a loop is, at which rate, and how long it will take.
 
-A loop is divided into parts of some steps, and Python is called between two parts: the steps themselves stay as they
-are. Where there is no terminal, the loop is left as it is altogether.
+A loop is divided into parts of some steps, and between two parts Python is called if the line is due: the steps
+themselves stay as they are. When it is due next is for Python to say each time, as so many steps, since a program has
+no clock. Where there is no terminal, the loop is left as it is altogether.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from corejax import lax
-from corejax.core import aval_of, flatten, here, is_concrete
+from corejax.core import ShapedArray, aval_of, dtypes, flatten, here, is_concrete
 from corejax.errors import CorejaxTypeError, CorejaxValueError, kind_of
 from corejax.plugin import public, roles
 from corejax_callbacks._lines import Line, is_terminal
-from corejax_callbacks.debugging import callback
-from corejax_callbacks.effectful import io_callback
+from corejax_callbacks.effectful import io_callback_p
 
 __all__ = ["progress"]
 
-#: About how often a line is redrawn in a loop of known length, if `every` doesn't say.
-_TIMES = 50
+#: How many steps a part has at most, and how many parts a loop of few steps has. To see after a part whether the line
+#: is due takes 0.2 µs, as long as 50 of the cheapest steps: 0.2 ms in all, or half a percent of 10^6 steps or more.
+_STEPS, _PARTS = 10_000, 1000
+
+#: What a loop carries for its line.
+_LOOP = ShapedArray((5,), "int64")
 
 
 @public
 class progress:
     """`lax.scan`, `fori_loop` and `while_loop` with a line in the terminal that says how far they are.
 
-    `every` is how many steps lie between two pictures of the line; by default, a fiftieth of them, or what takes a
-    tenth of a second. `label` is what the line begins with. On anything but a terminal nothing is shown, and nothing is
-    added to the loop.
+    `every` is how many steps lie between two pictures of the line; by default, about what takes a tenth of a second.
+    `label` is what the line begins with. On anything but a terminal nothing is shown, and nothing is added to the loop.
 
     >>> from corejax import lax
     >>> steps = progress(label="summing")
@@ -55,68 +58,64 @@ class progress:
     def scan(self, f: Callable[..., Any], init: Any, xs: Any = None, length: int | None = None, reverse: bool = False,
              unroll: int | bool = 1) -> Any:
         """`lax.scan` with the same arguments."""
-        leaves = flatten(xs)[0]
-        count = length if length is not None else next((aval_of(x).shape[0] for x in leaves if aval_of(x).shape), None)
-        if not is_terminal() or not isinstance(count, int) or count < 1:
+        leaves, tree = flatten(xs)
+        count = _length(leaves, length)
+        if not (is_terminal() and count and callable(f)):
             return lax.scan(f, init, xs, length, reverse, unroll)  # which says what is wrong with them
-        every = min(self._every or max(1, count // _TIMES), count)
+        every = self._size(count, unroll)
         parts, rest = divmod(count, every)
-        line, tree = self._line, flatten(xs)[1]
 
         def step(state: Any, x: Any) -> Any:
             done, carry = state
-            carry, y = f(carry, x)
-            return (_one_more(done), carry), y
+            found = f(carry, x)
+            if not isinstance(found, (tuple, list)) or len(found) != 2:
+                return found  # which lax.scan refuses
+            return (_one_more(done), found[0]), found[1]
 
         def part(state: Any, leaves: list[Any], size: int = every) -> Any:
-            (done, carry), ys = lax.scan(step, state, tree.unflatten(leaves), size, reverse, unroll)
-            callback(line.show, done, np.int64(count))
-            return (done, carry), ys
+            loop, done, carry = state
+            (done, carry), ys = lax.scan(step, (done, carry), tree.unflatten(leaves), size, reverse, unroll)
+            return (self._shown(loop, done), done, carry), ys
 
         # those that don't fill a part come last: where the loop ends
         whole = slice(rest, None) if reverse else slice(0, count - rest)
         others = slice(0, rest) if reverse else slice(count - rest, None)
         blocks = [_blocks(x[whole], parts, every) for x in leaves]
-        state, ys = lax.scan(part, (_begun(line, count), init), blocks, parts, reverse)
+        state, ys = lax.scan(part, (*self._begun(count), init), blocks, parts, reverse)
         found, out_tree = flatten(ys)
         found = [_joined(y, parts, every) for y in found]
         if rest:
             state, ys = part(state, [x[others] for x in leaves], rest)
             more = flatten(ys)[0]
             found = [_together(y, other, reverse) for y, other in zip(found, more, strict=True)]
-        return state[1], out_tree.unflatten(found)
+        return state[2], out_tree.unflatten(found)
 
     @public
     def fori_loop(self, lower: Any, upper: Any, body_fun: Callable[..., Any], init_val: Any) -> Any:
         """`lax.fori_loop` with the same arguments."""
         if not is_terminal():
             return lax.fori_loop(lower, upper, body_fun, init_val)
-        if not (_is_known(lower) and _is_known(upper)):
-            count = upper - lower
-            nothing = 0 * count  # a zero of the index's type
-            total = lax.convert_element_type(lax.max(count, nothing), np.int64)
-            return self._while(lambda state: state[0] < count,
-                               lambda state: (state[0] + 1, body_fun(lower + state[0], state[1])),
-                               (nothing, init_val), total)[1]
-        count = int(upper) - int(lower)
-        if count < 1:
+        first, end = _whole_number(lower), _whole_number(upper)
+        if first is None or end is None:
+            return self._counted(lower, upper - lower, body_fun, init_val)
+        count = end - first
+        if count < 1 or not callable(body_fun):
             return lax.fori_loop(lower, upper, body_fun, init_val)
-        every = min(self._every or max(1, count // _TIMES), count)
+        every = self._size(count)
         parts, rest = divmod(count, every)
-        line = self._line
 
         def steps(state: Any, begin: Any, size: int) -> Any:
             def step(i: Any, state: Any) -> Any:
                 done, x = state
-                return _one_more(done), body_fun(lower + begin + i, x)
+                return _one_more(done), body_fun(first + begin + i, x)
 
-            done, x = lax.fori_loop(0, size, step, state)
-            callback(line.show, done, np.int64(count))
-            return done, x
+            loop, done, x = state
+            done, x = lax.fori_loop(0, size, step, (done, x))
+            return self._shown(loop, done), done, x
 
         state = lax.fori_loop(0, parts, lambda k, state: steps(state, k * every, every),
-                              (_begun(line, count), init_val))
-        return (steps(state, parts * every, rest) if rest else state)[1]
+                              (*self._begun(count), init_val))
+        return (steps(state, parts * every, rest) if rest else state)[2]
 
     @public
     def while_loop(self, cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_val: Any) -> Any:
@@ -125,42 +124,97 @@ class progress:
             return lax.while_loop(cond_fun, body_fun, init_val)
         return self._while(cond_fun, body_fun, init_val, np.int64(-1))
 
+    def _counted(self, lower: Any, count: Any, body_fun: Callable[..., Any], init_val: Any) -> Any:
+        """A loop of so many steps, which isn't known before it runs."""
+        nothing = 0 * count  # a zero of the index's type
+        total = lax.max(count, nothing)
+        if dtypes.is_float(aval_of(total).dtype):
+            total = lax.ceil(total)
+        return self._while(lambda state: state[0] < count,
+                           lambda state: (state[0] + 1, body_fun(lower + state[0], state[1])),
+                           (nothing, init_val), lax.convert_element_type(total, np.int64))[1]
+
     def _while(self, cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_val: Any, total: Any) -> Any:
-        line, kind = self._line, aval_of(np.int64(0))
-
-        def size_after(done: Any, going: Any) -> Any:
-            """How many steps the next part has."""
-            return io_callback(line.next_part, kind, done, total, going)
-
         def part(state: Any) -> Any:
-            done, size, going, x = state
+            loop, done, going, x = state
+            due = _due(loop)
 
             def step(state: Any) -> Any:
-                i, _, x = state
+                done, _, x = state
                 x = body_fun(x)
-                return i + 1, _flag(cond_fun(x)), x
+                return _one_more(done), _flag(cond_fun(x)), x
 
-            taken, going, x = lax.while_loop(lambda s: lax.bitwise_and(s[1], lax.lt(s[0], size)), step,
-                                             (np.int64(0), going, x))
-            done = lax.add(done, taken)
-            return done, size_after(done, going), going, x
+            done, going, x = lax.while_loop(lambda state: lax.bitwise_and(state[1], lax.lt(state[0], due)), step,
+                                            (done, going, x))
+            return _call(self._line.show, loop, done, going), done, going, x
 
         going = _flag(cond_fun(init_val))
-        start = np.int64(0), size_after(np.int64(0), going), going, init_val
+        start = _call(self._line.begin, total, going), np.int64(0), going, init_val
         return lax.while_loop(lambda state: state[2], part, start)[3]
 
+    def _size(self, count: int, unroll: int | bool = 1) -> int:
+        """How many steps a part has: if possible, so many that the parts are alike, and steps are compiled once."""
+        if self._every is not None:
+            return min(self._every, count)
+        most = min(max(count // _PARTS, (count // _STEPS) ** 2, 1, unroll if type(unroll) is int else 1), _STEPS, count)
+        return next((size for size in range(most, most // 2, -1) if count % size == 0), most)
 
-def _is_known(bound: Any) -> bool:
-    return isinstance(bound, (int, np.integer)) or (is_concrete(bound) and not aval_of(bound).shape)
+    def _begun(self, count: int) -> tuple[Any, Any]:
+        """What a loop carries for its line, and zero steps, once the line knows that it begins: it can't before."""
+        loop = _call(self._line.begin, np.int64(count), np.True_)
+        return loop, lax.index_in_dim(loop, 1, keepdims=False)
+
+    def _shown(self, loop: Any, done: Any) -> Any:
+        """What a loop carries for its line, which has been drawn if that was due."""
+        return lax.cond(lax.ge(done, _due(loop)), lambda: _call(self._line.show, loop, done), lambda: loop)
+
+
+def _length(leaves: Sequence[Any], length: Any) -> int | None:
+    """How many steps a scan has, if its arguments agree about that."""
+    sizes = {aval_of(x).shape[:1] for x in leaves}
+    if length is not None:
+        sizes.add((int(length),) if isinstance(length, (int, np.integer)) else ())
+    return sizes.pop()[0] if len(sizes) == 1 and () not in sizes else None
+
+
+def _whole_number(bound: Any) -> int | None:
+    """The value of a bound, if it is known and a whole number."""
+    if not is_concrete(bound) or aval_of(bound).shape or not float(bound).is_integer():
+        return None
+    return int(bound)
 
 
 def _flag(going: Any) -> Any:
     return lax.convert_element_type(going, np.bool_)
 
 
-def _begun(line: Line, total: int) -> Any:
-    """Zero steps, once the line knows that the loop begins: the loop can't begin before."""
-    return io_callback(line.begin, aval_of(np.int64(0)), np.int64(total))
+class _Method:
+    """A method of a line as what a program calls with arrays of the host, without more ado: in 8 µs instead of 20."""
+
+    __slots__ = ("_method",)
+
+    def __init__(self, method: Callable[..., np.ndarray]) -> None:
+        self._method = method
+
+    def __corejax_key__(self) -> tuple[object, ...]:
+        return (self._method,)
+
+    def __repr__(self) -> str:
+        return f"progress: {self._method.__name__}"
+
+    def __call__(self, operands: Sequence[np.ndarray], avals: Sequence[ShapedArray], results: Sequence[ShapedArray],
+                 where: str | None) -> list[np.ndarray]:
+        return [self._method(*operands)]
+
+
+def _call(method: Callable[..., np.ndarray], *operands: Any) -> Any:
+    """What a loop carries for its line, from the line."""
+    return io_callback_p.primitive.bind(*operands, call=_Method(method), results=(_LOOP,), ordered=False)[0]
+
+
+def _due(loop: Any) -> Any:
+    """After how many steps the line is due."""
+    return lax.index_in_dim(loop, 0, keepdims=False)
 
 
 def _one_more(done: Any) -> Any:

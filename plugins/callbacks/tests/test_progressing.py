@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import math
 import sys
+import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +15,7 @@ import pytest
 import corejax as cj
 from corejax import lax
 from corejax.base import _jaxlib
-from corejax.errors import CorejaxTypeError, CorejaxValueError
+from corejax.errors import CorejaxError, CorejaxTypeError, CorejaxValueError
 from corejax_callbacks import _lines, progress
 
 
@@ -35,6 +37,44 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
     return shown
 
 
+class Clock:
+    """The time, which goes on when a loop says so."""
+
+    def __init__(self) -> None:
+        self.now = 1_000_000_000
+
+    def monotonic_ns(self) -> int:
+        return self.now
+
+    def step(self, seconds: float) -> None:
+        """A step of a program takes so long."""
+        def go_on(_: Any) -> None:
+            self.now += round(1e9 * seconds)
+        cj.debug.callback(go_on, 0, ordered=True)
+
+
+@pytest.fixture
+def clock(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> Clock:
+    found = Clock()
+    monkeypatch.setattr(_lines, "time", found)
+    monkeypatch.setattr(_lines, "_PAUSE", 0.05)
+    return found
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """After how many steps Python is called."""
+    found: list[int] = []
+    show = _lines.Line.show
+
+    def counted(line: _lines.Line, loop: Any, done: Any, going: Any = None) -> Any:
+        found.append(int(done))
+        return show(line, loop, done, going)
+
+    monkeypatch.setattr(_lines.Line, "show", counted)
+    return found
+
+
 def same(found: Any, wanted: Any) -> None:
     """Equal bits, dtypes, weak types and structure."""
     for x, y in zip(cj.tree.leaves(found), cj.tree.leaves(wanted), strict=True):
@@ -52,7 +92,8 @@ def slices(n: int) -> Any:
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize(("n", "every"), [(1, None), (7, 3), (8, 4), (103, None), (6, 10), (5, 1)])
+@pytest.mark.parametrize(("n", "every"), [(1, None), (7, 3), (8, 4), (103, None), (6, 10), (5, 1), (2500, None),
+                                          (2503, None)])
 def test_scan_computes_what_it_does_without(terminal: Terminal, n: int, every: int | None, reverse: bool) -> None:
     bar = progress(every=every, label="steps")
     wanted = lax.scan(step, (1.0, 0), slices(n), reverse=reverse)
@@ -73,7 +114,74 @@ def test_counted_scans_and_their_derivatives(terminal: Terminal) -> None:
     assert "11 of 11" in terminal.pictures()[-1]
 
 
-@pytest.mark.parametrize(("low", "high"), [(0, 10), (3, 10), (5, 5), (7, 2), (-4, 300)])
+@pytest.mark.parametrize("inner", [None, "rows"])
+def test_loops_in_loops_and_their_derivatives(terminal: Terminal, inner: str | None) -> None:
+    def total(x: Any, outer: Any, inner: Any) -> Any:
+        return outer.fori_loop(0, 5, lambda i, x: inner.scan(
+            lambda c, t: (lax.sin(c) + t, None), x, np.arange(4.0))[0] + i, x)
+
+    bar = progress(label="rounds")
+    other = bar if inner is None else progress(label=inner)
+    for run in (lambda f: f, cj.jit, cj.grad, lambda f: cj.jit(cj.grad(f)), lambda f: cj.grad(cj.checkpoint(f))):
+        same(run(lambda x: total(x, bar, other))(0.3), run(lambda x: total(x, lax, lax))(0.3))
+    assert "rounds [########################] 100%  5 of 5" in terminal.pictures()[-1] and not _lines._shown
+
+
+def test_derivatives_of_what_is_closed_over(terminal: Terminal) -> None:
+    def total(w: Any, scan: Any, n: int) -> Any:
+        return scan(lambda c, t: (lax.sin(c) * w + t, c), 0.5, np.linspace(0.0, 1.0, n))[0]
+
+    slope = cj.jit(cj.grad(total), static_argnums=(1, 2))
+    same(slope(1.3, progress().scan, 11), slope(1.3, lax.scan, 11))
+    np.testing.assert_allclose(slope(1.3, progress().scan, 2500), slope(1.3, lax.scan, 2500), rtol=1e-13)  # by parts
+
+
+def test_several_threads_share_a_line(terminal: Terminal) -> None:
+    bar = progress(label="threads")
+    loop = cj.jit(lambda x: bar.scan(lambda c, t: (lax.sin(c) + t, c), x, np.arange(3000.0)))
+    plain = cj.jit(lambda x: lax.scan(lambda c, t: (lax.sin(c) + t, c), x, np.arange(3000.0)))
+    found: dict[float, Any] = {}
+    threads = [threading.Thread(target=lambda x=x: found.update({x: [loop(x) for _ in range(5)]}))
+               for x in (0.1, 0.2, 0.3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for x, results in found.items():
+        for result in results:
+            same(result, plain(x))
+    assert 3 == len(found) and 15 == sum("3,000 of 3,000" in picture for picture in terminal.pictures())
+    assert not _lines._shown
+
+
+def test_a_shorter_line_is_drawn_over_a_longer_one(terminal: Terminal) -> None:
+    longer, shorter = progress(label="a long label"), progress(label="b")
+    cj.jit(lambda x: longer.fori_loop(0, 2, lambda i, x: shorter.fori_loop(0, 2, lambda i, x: x + i, x), x))(0)
+    rows = [row for row in terminal.getvalue().split("\n") if row]
+    for row in rows:
+        shown = ""
+        for part in row.split("\r"):
+            shown = part + shown[len(part):]
+        assert 1 == shown.count("[")
+
+
+@pytest.mark.parametrize("wrong", [
+    lambda scan: scan(lambda c, x: (c, x), 0.0, (np.arange(3.0), np.arange(4.0))),
+    lambda scan: scan(lambda c, x: (c, x), 0.0, np.arange(4.0), length=5),
+    lambda scan: scan(lambda c, x: (c, x), 0.0, np.float64(1.0)),
+    lambda scan: scan(lambda c, x: (c, x), 0.0),
+    lambda scan: scan(lambda c, x: c, 0.0, np.arange(4.0)),
+    lambda scan: scan(3, 0.0, np.arange(4.0))])
+def test_wrong_arguments_are_refused_as_by_scan(terminal: Terminal, wrong: Any) -> None:
+    with pytest.raises(CorejaxError) as expected:
+        wrong(lax.scan)
+    with pytest.raises(type(expected.value)) as found:
+        wrong(progress().scan)
+    assert str(expected.value).split("where")[0] == str(found.value).split("where")[0]
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 10), (3, 10), (5, 5), (7, 2), (-4, 300), (0.0, 2.5),
+                                           (0, 2503)])
 def test_fori_loop_computes_what_it_does_without(terminal: Terminal, low: int, high: int) -> None:
     def body(i: Any, x: Any) -> Any:
         return x * 0.5 + i, i
@@ -86,7 +194,64 @@ def test_fori_loop_computes_what_it_does_without(terminal: Terminal, low: int, h
     traced = cj.jit(lambda low, high: bar.fori_loop(low, high, lambda i, s: body(i, s[0]), (1.0, low)))
     same(traced(low, high), cj.jit(lambda low, high: lax.fori_loop(low, high, lambda i, s: body(i, s[0]), (1.0, low)))(
         low, high))
-    assert (high <= low) or f"100%  {high - low} of {high - low}" in terminal.pictures()[-1]
+    steps = f"{math.ceil(high - low):,}"
+    assert (high <= low) or f"100%  {steps} of {steps}" in terminal.pictures()[-1]
+
+
+def looped(bar: progress, kind: str, n: int, step: Any) -> Any:
+    """n steps in a compiled loop."""
+    def body(x: Any) -> Any:
+        step()
+        return x * 0.5 + 1.0
+
+    if kind == "scan":
+        return cj.jit(lambda x: bar.scan(lambda x, _: (body(x), None), x, None, n)[0])(1.0)
+    if kind == "fori_loop":
+        return cj.jit(lambda x: bar.fori_loop(0, n, lambda i, x: body(x), x))(1.0)
+    return cj.jit(lambda x: bar.while_loop(lambda s: s[0] < n, lambda s: (s[0] + 1, body(s[1])), (0, x))[1])(1.0)
+
+
+@pytest.mark.parametrize(("kind", "most"), [("scan", 2), ("fori_loop", 2), ("while_loop", 4)])
+def test_a_million_cheap_steps_call_python_a_few_times_and_draw_once(
+        terminal: Terminal, clock: Clock, calls: list[int], kind: str, most: int) -> None:
+    looped(progress(), kind, 10**6, lambda: None)
+    assert len(calls) <= most and 10**6 == calls[-1]
+    assert 1 == len(terminal.pictures()) and terminal.getvalue().endswith("\n")
+
+
+@pytest.mark.parametrize(("kind", "apart"), [("scan", 2), ("fori_loop", 2), ("while_loop", 1)])
+def test_slow_steps_are_shown_as_they_come(terminal: Terminal, clock: Clock, calls: list[int], kind: str, apart: int
+                                           ) -> None:
+    looped(progress(), kind, 2000, lambda: clock.step(1.0))
+    assert [*range(apart, 2001, apart)] == calls and len(calls) == len(terminal.pictures())
+
+
+@pytest.mark.parametrize("kind", ["scan", "fori_loop", "while_loop"])
+def test_steps_that_become_slow_are_shown_soon_and_fast_ones_ten_times_a_second(
+        terminal: Terminal, clock: Clock, calls: list[int], kind: str) -> None:
+    done: list[int] = []
+
+    def slow_later(_: Any) -> None:
+        done.append(0)
+        clock.now += 1_000 if len(done) < 5 else 1_000_000_000 if len(done) < 400 else 10_000_000
+
+    looped(progress(), kind, 800, lambda: cj.debug.callback(slow_later, 0, ordered=True))
+    assert [1, 101, 102, 103] == calls[:4] and {10} == {*np.diff(calls[-30:-1]).tolist()}
+
+
+def test_a_given_number_of_steps_lies_between_two_pictures(terminal: Terminal, clock: Clock) -> None:
+    for kind in ("scan", "fori_loop", "while_loop"):
+        looped(progress(every=3), kind, 10, lambda: clock.step(0.1))
+    counts = [picture.partition(" ")[0] if "%" not in picture else picture.partition("%  ")[2].partition(" ")[0]
+              for picture in terminal.pictures()]
+    assert ["3", "6", "9", "10"] * 3 == counts
+
+
+@pytest.mark.parametrize("n", [1, 7, 1000, 1009, 10_000, 100_000, 123_456, 999_983, 10**6, 10**7])
+def test_parts_are_small_and_not_too_many(n: int) -> None:
+    size = progress()._size(n)
+    assert 1 <= size <= 10_000 and min(n, 100) <= n // size <= 2000 * max(1, n // 10**7)
+    assert n == 1 or n % size == 0 or n in (1009, 999_983)  # which are prime
 
 
 def test_while_loop_computes_what_it_does_without_and_asks_as_often(terminal: Terminal) -> None:
