@@ -518,3 +518,24 @@ def test_options_are_checked_before_anything_is_called() -> None:
             cj.debug.callback(print, 1.0, **options)  # type: ignore[arg-type]
     with pytest.raises(CorejaxValueError, match="seconds"):
         io_callback(print, None, timeout=0)
+
+
+def test_calls_of_nested_scans_keep_their_order() -> None:
+    seen: list[tuple[str, float]] = []
+
+    def see(what: str, x: Any) -> None:
+        cj.debug.callback(lambda x: seen.append((what, float(x))), x, ordered=True)
+
+    def inner(c: Any, x: Any) -> Any:
+        see("step", x)
+        return c + x, c
+
+    def outer(c: Any, x: Any) -> Any:
+        see("before", c)
+        c, y = lax.scan(inner, c, x)
+        see("after", c)
+        return c, y
+
+    cj.jit(lambda c, xs: lax.scan(outer, c, xs))(0.0, np.arange(4.0).reshape(2, 2))
+    assert seen == [("before", 0.0), ("step", 0.0), ("step", 1.0), ("after", 1.0),
+                    ("before", 1.0), ("step", 2.0), ("step", 3.0), ("after", 6.0)]

@@ -99,7 +99,7 @@ MUTANTS = (
     *mutants_of("scan", KIT, "hoist", (
         ("jvp", "missing case", "not all([x in invariant for x in found])", "not any([x in invariant for x in found])"),
     )),
-    *mutants_of("scan", LOOPS, "lower_scan", (
+    *mutants_of("scan", LOOPS, "lower_loop", (
         ("xla_translation", "missing case", "0 if loop.reverse else loop.length - rest", "loop.length - rest"),
     )),
     *mutants_of("scan", LOOPS, "_rounds", (
