@@ -97,13 +97,12 @@ def test_three_levels() -> None:
 
         return lambda c, xs: scan(lambda c, x: scan(lambda c, x: scan(step, c, x), c, x, reverse=True), c, xs)
 
-    xs = np.random.default_rng(0).normal(size=(3, 4, 5, 2))
-    compiled = cj.jit(program(lax.scan))
-    close(compiled(np.zeros(2), xs), program(in_python)(np.zeros(2), xs))
-    assert "tensor<1x1x1x2xf64>" in compiled.lower(np.zeros(2), xs).as_text()
+    for c, xs in ((0.3, np.random.default_rng(0).normal(size=(3, 4, 5))),
+                  (np.zeros(2), np.random.default_rng(0).normal(size=(3, 4, 5, 2)))):
+        close(cj.jit(program(lax.scan))(c, xs), program(in_python)(c, xs))
 
 
-def test_rows_are_not_copied() -> None:
+def test_rows_of_numbers_are_not_copied() -> None:
     compiled = cj.jit(lambda c, xs: lax.scan(lambda c, x: lax.scan(lambda c, x: (c + x, c), c, x), c, xs))
     text = compiled.lower(0.0, np.zeros((11, 13))).as_text()
     assert "tensor<1x1xf64>" in text and "13xf64>" in text
