@@ -125,13 +125,13 @@ def problems(seed: int) -> list[str]:
     return [f"seed {seed}\n{which}\n{problem}" for problem in found]
 
 
-@pytest.mark.parametrize("seed", [*range(24), 623])
+@pytest.mark.parametrize("seed", [*range(12), 623])
 def test_effects_happen_once_and_in_order(seed: int) -> None:
     assert [] == problems(seed)
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("seeds", [range(start, start + 50) for start in range(24, 1024, 50)], ids=str)
+@pytest.mark.parametrize("seeds", [range(12, 24), *[range(start, start + 50) for start in range(24, 1024, 50)]], ids=str)
 def test_effects_of_many_programs_happen_once_and_in_order(seeds: range) -> None:
     assert [] == [problem for seed in seeds for problem in problems(seed)]
 

@@ -40,6 +40,7 @@ def outcome(function: Callable[[Any], Any], x: Any) -> tuple[Any, ...] | None:
     return out.dtype, out.shape, out.astype(complex).tobytes() if not np.isnan(out.astype(complex)).any() else str(out)
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("of", (*NARROW, *OTHERS))
 def test_conversions_and_bits_are_those_of_jax(of: str) -> None:
     x = numbers(of, len(of))

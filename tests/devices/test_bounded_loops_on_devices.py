@@ -92,6 +92,7 @@ def under_a_policy(w, x):
     return cj.checkpoint(lambda w, x: bounded(w, w, own()) * x + in_segments(0.9, w), policy=policy)(w, x)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("fun", [
     in_branches, in_a_scan, in_a_loop, ends_apart, ends_apart_within, of_rows, under_a_policy])
 def test_loops_of_what_varies_on_the_way(line, fun):

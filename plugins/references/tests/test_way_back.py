@@ -13,7 +13,7 @@ from corejax.errors import CorejaxNotImplementedError, CorejaxTypeError
 from way_back_programs import CALLS, Language, Refs, fresh, program, run
 
 PYTHON, PROGRAMS = Language(cj, lax, False), Language(cj, lax, True)
-QUICK = 8
+QUICK = 4
 ALL = 200  # of `make test-all`
 
 
