@@ -131,7 +131,7 @@ def test_effects_happen_once_and_in_order(seed: int) -> None:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("seeds", [range(12, 24), *[range(start, start + 50) for start in range(24, 1024, 50)]], ids=str)
+@pytest.mark.parametrize("seeds", [range(12, 24), *[range(k, k + 50) for k in range(24, 1024, 50)]], ids=str)
 def test_effects_of_many_programs_happen_once_and_in_order(seeds: range) -> None:
     assert [] == [problem for seed in seeds for problem in problems(seed)]
 
@@ -155,3 +155,15 @@ if __name__ == "__main__":
     for seed in range(int(sys.argv[1]), int(sys.argv[2])):
         for problem in problems(seed):
             print(problem)
+
+
+def test_a_line_of_progress_changes_no_loop_over_rows_of_a_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("corejax_callbacks.progressing.is_terminal", lambda: True)
+    ref = cj.new_ref(np.zeros(4))
+
+    def step(x: Any, row: Any) -> Any:
+        row[...] = x
+        return x + 1.0, None
+
+    assert cj.callbacks.progress().scan(step, 0.0, ref)[0] == 4.0
+    assert ref[...].tolist() == [0.0, 1.0, 2.0, 3.0]

@@ -92,7 +92,7 @@ def _tangent_like(i: int, x: object, aval: ShapedArray, what: str, name: Namer, 
     if not got.matches(aval) or aval.dtype is float0:
         raise CorejaxTypeError(f"{what}: {name(i)} doesn't fit {of}", got=str(got), wanted=str(aval), where=here(),
                                todo=_todo(got, aval))
-    return roles.convert(x, aval.dtype)
+    return x if is_holder(x) else roles.convert(x, aval.dtype)
 
 
 def _todo(got: ShapedArray, aval: ShapedArray) -> str:

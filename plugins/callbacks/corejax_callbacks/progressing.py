@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from corejax import lax
-from corejax.core import ShapedArray, aval_of, dtypes, flatten, here, is_concrete
+from corejax.core import ShapedArray, aval_of, dtypes, flatten, here, is_concrete, is_holder
 from corejax.errors import CorejaxTypeError, CorejaxValueError, kind_of
 from corejax.plugin import public, roles
 from corejax_callbacks._lines import Line, is_terminal
@@ -60,8 +60,8 @@ class progress:
         """`lax.scan` with the same arguments."""
         leaves, tree = flatten(xs)
         count = _length(leaves, length)
-        if not (is_terminal() and count and callable(f)):
-            return lax.scan(f, init, xs, length, reverse, unroll)  # which says what is wrong with them
+        if not (is_terminal() and count and callable(f)) or any(map(is_holder, leaves)):  # which have no parts
+            return lax.scan(f, init, xs, length, reverse, unroll)  # which says what is wrong with its arguments
         every = self._size(count, unroll)
         parts, rest = divmod(count, every)
 
@@ -93,13 +93,13 @@ class progress:
     @public
     def fori_loop(self, lower: Any, upper: Any, body_fun: Callable[..., Any], init_val: Any) -> Any:
         """`lax.fori_loop` with the same arguments."""
-        if not is_terminal():
+        if not (is_terminal() and callable(body_fun) and all(map(_is_bound, (lower, upper)))):
             return lax.fori_loop(lower, upper, body_fun, init_val)
         first, end = _whole_number(lower), _whole_number(upper)
         if first is None or end is None:
-            return self._counted(lower, upper - lower, body_fun, init_val)
+            return self._counted(lower, upper, body_fun, init_val)
         count = end - first
-        if count < 1 or not callable(body_fun):
+        if count < 1:
             return lax.fori_loop(lower, upper, body_fun, init_val)
         every = self._size(count)
         parts, rest = divmod(count, every)
@@ -120,21 +120,21 @@ class progress:
     @public
     def while_loop(self, cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_val: Any) -> Any:
         """`lax.while_loop` with the same arguments. How much is left isn't known, so only the rate is shown."""
-        if not is_terminal():
+        going = cond_fun(init_val) if is_terminal() and callable(cond_fun) and callable(body_fun) else None
+        if not _is_flag(going):
             return lax.while_loop(cond_fun, body_fun, init_val)
-        return self._while(cond_fun, body_fun, init_val, np.int64(-1))
+        return self._while(cond_fun, body_fun, init_val, going, np.int64(-1))
 
-    def _counted(self, lower: Any, count: Any, body_fun: Callable[..., Any], init_val: Any) -> Any:
-        """A loop of so many steps, which isn't known before it runs."""
-        nothing = 0 * count  # a zero of the index's type
-        total = lax.max(count, nothing)
-        if dtypes.is_float(aval_of(total).dtype):
-            total = lax.ceil(total)
-        return self._while(lambda state: state[0] < count,
-                           lambda state: (state[0] + 1, body_fun(lower + state[0], state[1])),
-                           (nothing, init_val), lax.convert_element_type(total, np.int64))[1]
+    def _counted(self, lower: Any, upper: Any, body_fun: Callable[..., Any], init_val: Any) -> Any:
+        """A loop whose bounds aren't known before it runs. Their difference may be no number of their type."""
+        first = lower + 0 * (upper - lower)  # of the index's type
+        first_float, end_float = [lax.convert_element_type(x, np.float64) for x in (lower, upper)]
+        total = lax.convert_element_type(lax.ceil(lax.max(end_float - first_float, 0.0)), np.int64)
+        return self._while(lambda state: state[0] < upper, lambda state: (state[0] + 1, body_fun(*state)),
+                           (first, init_val), first < upper, total)[1]
 
-    def _while(self, cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_val: Any, total: Any) -> Any:
+    def _while(self, cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_val: Any, going: Any, total: Any
+               ) -> Any:
         def part(state: Any) -> Any:
             loop, done, going, x = state
             due = _due(loop)
@@ -148,7 +148,7 @@ class progress:
                                             (done, going, x))
             return _call(self._line.show, loop, done, going), done, going, x
 
-        going = _flag(cond_fun(init_val))
+        going = _flag(going)
         start = _call(self._line.begin, total, going), np.int64(0), going, init_val
         return lax.while_loop(lambda state: state[2], part, start)[3]
 
@@ -175,6 +175,18 @@ def _length(leaves: Sequence[Any], length: Any) -> int | None:
     if length is not None:
         sizes.add((int(length),) if isinstance(length, (int, np.integer)) else ())
     return sizes.pop()[0] if len(sizes) == 1 and () not in sizes else None
+
+
+def _is_bound(bound: Any) -> bool:
+    """Whether this is a number that a loop may count from or to."""
+    aval = aval_of(bound)
+    return not aval.shape and dtypes.kind(aval.dtype) in "iuf"
+
+
+def _is_flag(going: Any) -> bool:
+    """Whether a condition may return this."""
+    leaves = flatten(going)[0]
+    return leaves == [going] and aval_of(going).dtype == np.bool_ and not aval_of(going).shape
 
 
 def _whole_number(bound: Any) -> int | None:

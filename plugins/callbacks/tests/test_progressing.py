@@ -198,6 +198,32 @@ def test_fori_loop_computes_what_it_does_without(terminal: Terminal, low: int, h
     assert (high <= low) or f"100%  {steps} of {steps}" in terminal.pictures()[-1]
 
 
+@pytest.mark.parametrize(("low", "high"), [
+    (np.int8(-100), np.int8(100)), (np.uint8(100), np.uint8(98)), (np.uint64(100), np.uint64(98)),
+    (np.uint8(250), np.uint8(255)), (np.int64(-2**62), np.int64(-2**62 + 3))])
+def test_bounds_whose_difference_is_no_number_of_their_type(terminal: Terminal, low: Any, high: Any) -> None:
+    def last(loops: Any) -> Any:
+        return cj.jit(lambda a, b: loops.fori_loop(a, b, lambda i, x: (x[0] + 1, i), (0, a)))(low, high)
+
+    same(last(progress()), last(lax))
+
+
+@pytest.mark.parametrize("wrong", [
+    lambda loops: loops.while_loop(lambda x: x, lambda x: x - 1, 3.0),
+    lambda loops: loops.while_loop(lambda x: x < 3, lambda x: x + 1, np.zeros(2)),
+    lambda loops: loops.while_loop(None, lambda x: x + 1, 0.0),
+    lambda loops: loops.while_loop(lambda x: (x < 3, x < 3), lambda x: x + 1, 0.0),
+    lambda loops: loops.fori_loop(False, True, lambda i, x: x + 1, 0),
+    lambda loops: loops.fori_loop(0, np.array([3]), lambda i, x: x + 1, 0),
+    lambda loops: loops.fori_loop(0, 3, None, 0)])
+def test_what_is_no_loop_is_refused_as_by_lax(terminal: Terminal, wrong: Any) -> None:
+    with pytest.raises(CorejaxError) as theirs:
+        wrong(lax)
+    with pytest.raises(CorejaxError) as ours:
+        wrong(progress())
+    assert str(ours.value) == str(theirs.value)
+
+
 def looped(bar: progress, kind: str, n: int, step: Any) -> Any:
     """n steps in a compiled loop."""
     def body(x: Any) -> Any:

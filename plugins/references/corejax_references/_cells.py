@@ -17,7 +17,7 @@ from corejax.errors import CorejaxError, CorejaxValueError
 from corejax.plugin import HeldError, Holder, roles
 from corejax_references._primitives import differentiated, get_p, mapped, set_p
 
-__all__ = ["Cell", "mapped_here", "read", "replace", "twice", "variable_of"]
+__all__ = ["Cell", "is_shared", "mapped_here", "read", "replace", "twice", "variable_of"]
 
 
 class Cell(Holder):
@@ -119,6 +119,11 @@ def _here(ref: Cell) -> tuple[Cell, Trace, list[Trace]]:
 def variable_of(ref: Cell) -> Any:
     """The variable that stands for a reference in the program that is being traced; None if it was made there."""
     return _here(ref)[0]._variable
+
+
+def is_shared(ref: Cell) -> bool:
+    """Whether all elements of a batch have this reference in common, in the function that runs now."""
+    return any([trace.is_mapping for trace in _home(ref)[2]])
 
 
 def mapped_here(args: Sequence[Any]) -> list[Any] | None:

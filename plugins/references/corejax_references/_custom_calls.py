@@ -9,6 +9,7 @@ with values on the way there, and with trails on the way back (`_trails`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -54,8 +55,12 @@ def call_with_rules(primitive: Any, args: Sequence[Any], params: Mapping[str, An
         with tracing(trace.parent):
             return primitive.bind(*args, **params)  # type: ignore[no-any-return]
     given = {i: x for i, x in enumerate(args) if isinstance(x, Cell)}
+    dots = {}
+    for i, x in given.items():
+        if x._home is trace and isinstance(getattr(x._variable, "tangent", None), Cell):  # got with one to tangents
+            given[i], dots[i] = x._variable.primal, x._variable.tangent
     return primitive.bind(  # type: ignore[no-any-return]
-        *[x for x in args if not isinstance(x, Cell)], call=_AtOnce(call, given), jaxpr=None)
+        *[x for x in args if not isinstance(x, Cell)], call=_AtOnce(call, given, dots), jaxpr=None)
 
 
 def pullback_with_references(primitive: Any, args: Sequence[Any], params: Mapping[str, Any]) -> list[Any]:
@@ -85,31 +90,30 @@ def _unused(call: Any, args: Sequence[Any], jaxpr: Jaxpr) -> list[int]:
         refs = [x for x in xs[:call.n_consts] if isinstance(x, Cell)]
         return rebound(partial(_tried, call, xs), closed_over, refs)  # type: ignore[no-any-return]
 
-    try:
-        tried = stage(rules, [*map(aval_of, args)], call.name).jaxpr
-    except Exception:  # where a derivative is taken, they fail again
-        return []
+    tried = stage(rules, [*map(aval_of, args)], call.name).jaxpr
     used = {x for eqn in tried.eqns for x in eqn.invars}
     return [i for i in places if tried.invars[i] not in used]
 
 
 def _tried(call: Any, args: Sequence[Any]) -> list[Any]:
-    """Nothing, once all rules have run with these arguments."""
+    """Nothing, once all rules have run with these arguments; or failed, as they will where a derivative is taken."""
     zeros = [Zero((x.aval.inner_aval if isinstance(x, Cell) else aval_of(x)).tangent) for x in args]
-    if call.has_jvp:
-        call.jvp(args, [x if isinstance(y, Cell) else instantiate(x) for x, y in zip(zeros, args, strict=True)])
-    if call.has_vjp:
-        _, residuals, pullback = call.fwd(args, [not isinstance(x, Cell) for x in args])
-        pullback.bwd(residuals, [instantiate(Zero(aval.tangent)) for aval in pullback.out_avals])
+    with suppress(Exception):
+        if call.has_jvp:
+            call.jvp(args, [x if isinstance(y, Cell) else instantiate(x) for x, y in zip(zeros, args, strict=True)])
+    with suppress(Exception):
+        if call.has_vjp:
+            _, residuals, pullback = call.fwd(args, [not isinstance(x, Cell) for x in args])
+            pullback.bwd(residuals, [instantiate(Zero(aval.tangent)) for aval in pullback.out_avals])
     return []
 
 
 class _AtOnce(CallWithReferences):
     """A call whose arguments at some places are references, which aren't operands."""
 
-    def __init__(self, call: Any, refs: Mapping[int, Cell]) -> None:
+    def __init__(self, call: Any, refs: Mapping[int, Cell], dots: Mapping[int, Cell]) -> None:
         super().__init__(call)
-        self.refs = refs
+        self.refs, self.dots = refs, dots
         self.n_consts = call.n_consts - sum([i < call.n_consts for i in refs])
 
     def _all(self, items: Sequence[Any], at: Mapping[int, Any]) -> list[Any]:
@@ -121,7 +125,7 @@ class _AtOnce(CallWithReferences):
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         zeros = {i: Zero(ref.aval.inner_aval.tangent) for i, ref in self.refs.items()}
-        return self.call.jvp(self._all(primals, self.refs), self._all(tangents, zeros))
+        return self.call.jvp(self._all(primals, self.refs), self._all(tangents, {**zeros, **self.dots}))
 
     def fwd(self, primals: Sequence[Any], nonzero: Sequence[bool]) -> Any:
         outs, residuals, pullback = self.call.fwd(self._all(primals, self.refs),

@@ -14,7 +14,7 @@ import numpy as np
 
 from corejax.core import ShapedArray, dtypes, here, instantiate, to_dim
 from corejax.errors import CorejaxNotImplementedError, CorejaxTypeError
-from corejax.plugin import Effect, Holder, HolderType, Zero, define, hookimpl, not_linear
+from corejax.plugin import Effect, Holder, HolderType, Zero, define, hookimpl, not_linear, roles
 from corejax_references.effects import READING, WRITING
 
 __all__ = ["differentiated", "get_p", "get_trail_p", "mapped", "set_p", "set_trail_p", "trail_type"]
@@ -44,7 +44,8 @@ class RefGet:
     @hookimpl
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         (ref,), (ref_dot,) = primals, tangents
-        return get_p.bind(ref), get_p.bind(_tangents(ref_dot))
+        dot = get_p.bind(_tangents(ref_dot))
+        return get_p.bind(ref), roles.convert(dot, dot.aval.dtype)  # tangents aren't weak
 
     @hookimpl
     def vmap(self, axis: Any, args: Sequence[Any], dims: Sequence[int | None]) -> Any:
@@ -240,10 +241,10 @@ def differentiated(ref: Any) -> CorejaxTypeError:
              "what it holds")
 
 
-def mapped(ref: Any) -> CorejaxTypeError:
-    """The error for a write to a reference that all elements of a batch share."""
+def mapped(ref: Any, what: str = "a mapped function writes to a reference") -> CorejaxTypeError:
+    """The error for a write to a reference that all elements of a batch share, or what may write to it."""
     return CorejaxTypeError(
-        "a mapped function writes to a reference from outside of it, which all elements of the batch share",
-        got=f"a write to {ref.aval} under vmap", where=here(), wanted="a reference for each element",
+        f"{what} from outside of it, which all elements of the batch share",
+        got=f"a use of {ref.aval} under vmap", where=here(), wanted="a reference for each element",
         todo="pass the reference as an argument that is mapped, with an axis for the batch; or make it in the mapped "
              "function, and return what it holds")

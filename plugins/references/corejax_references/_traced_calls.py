@@ -11,7 +11,7 @@ from corejax.core import Jaxpr, ShapedArray, Var, aval_of, eval_jaxpr, here, reb
 from corejax.errors import CorejaxError, CorejaxNotImplementedError
 from corejax.plugin import Zero, carrying
 from corejax_references._cells import Cell, read
-from corejax_references._primitives import differentiated, trail_type
+from corejax_references._primitives import trail_type
 from corejax_references._programs import pure, written
 from corejax_references._trails import NOWHERE, from_trail, to_trail
 
@@ -91,7 +91,7 @@ class TracedCall(CallWithReferences):
     def fwd(self, primals: Sequence[Any], nonzero: Sequence[bool]) -> Any:
         if not self._matters(nonzero):
             outs = eval_jaxpr(self.program, (), *primals)
-            return outs, [], TracedPullback(self, None, {}, primals, outs)
+            return outs, [], TracedPullback(self, None, [], {}, primals, outs)
         args, refs = self.with_references(primals)
         outs, residuals, pullback = self.running(lambda: self.call.fwd(args, nonzero[:len(args)]), refs)
         number = {id(ref): k for k, ref in enumerate(refs)}
@@ -100,16 +100,15 @@ class TracedCall(CallWithReferences):
             raise unsupported(self.name, "its fwd rule made it, and keeps it")
         outs = [*[read(ref) for ref in refs], *primals[len(args):], *outs]
         rest = [x for x in residuals if not isinstance(x, Cell)]
-        return outs, rest, TracedPullback(self, pullback, places, primals, outs)
+        return outs, rest, TracedPullback(self, pullback, refs, places, primals, outs)
 
     def _matters(self, nonzero: Sequence[bool]) -> bool:
         """Whether any argument has a tangent, and not just trails. Then references mustn't, and all trails must."""
         n = len(nonzero) - len(self.avals)
         if True not in nonzero[:n]:
             return False
-        for i, aval in self.avals.items():
-            if nonzero[i]:
-                raise differentiated(aval.holding(None))
+        if True in [nonzero[i] for i in self.avals]:
+            raise unsupported(self.name, "what it holds has a derivative")
         if False in nonzero[n:]:
             raise self.without_trail()
         return True
@@ -123,12 +122,10 @@ class TracedCall(CallWithReferences):
                 for i, x in enumerate(values[:len(values) - len(self.avals)])]
         return args, [args[i] for i in self.avals]
 
-    def running(self, rule: Callable[[], Any], refs: Sequence[Any]) -> Any:
-        """What a rule returns that uses these references."""
-        if not self.closed_over:
-            return rule()
+    def running(self, rule: Callable[[], Any], refs: Sequence[Any], earlier: Sequence[Any] = ()) -> Any:
+        """What a rule returns that uses these references, also in the place of those that an earlier rule got."""
         originals = [ref() for ref in self.closed_over]
-        return rebound(rule, originals, refs[:len(originals)])
+        return rebound(rule, [*originals, *earlier], [*refs[:len(originals)], *refs[:len(earlier)]])
 
     def with_trails(self, outs: Sequence[Any], trails: Sequence[Any]) -> list[Any]:
         """The results, or what belongs to them, with these in the place of the trails."""
@@ -139,15 +136,16 @@ class TracedCall(CallWithReferences):
 class TracedPullback:
     """The pullback of a call in a program: what references hold comes and goes as cotangents of their trails.
 
-    `places` says which residuals are references, and which ones. Without a pullback of the function's, there is nothing
-    on the way back but the trails; so it is where no other result has a cotangent.
+    `refs` are those that the fwd rule got: parts of them may be among what isn't an array of its residuals. `places`
+    says which residuals are references, and which ones. Without a pullback of the function's, there is nothing on the
+    way back but the trails; so it is where no other result has a cotangent.
     """
 
     __corejax_unique__ = True
 
-    def __init__(self, call: TracedCall, pullback: Any, places: Mapping[int, int], primals: Sequence[Any],
-                 outs: Sequence[Any]) -> None:
-        self.call, self.pullback, self.places, self.name = copy(call), pullback, places, call.name
+    def __init__(self, call: TracedCall, pullback: Any, refs: Sequence[Any], places: Mapping[int, int],
+                 primals: Sequence[Any], outs: Sequence[Any]) -> None:
+        self.call, self.pullback, self.refs, self.places, self.name = copy(call), pullback, refs, places, call.name
         self.call.only_tangents = True
         self.in_avals = [aval_of(x).tangent for x in primals]
         self.out_avals = tuple([aval_of(x) for x in outs])
@@ -173,7 +171,7 @@ class TracedPullback:
                 for aval, ct in zip(call.avals.values(), trails, strict=True)]
         rest = iter(residuals)
         every = [refs[self.places[i]] if i in self.places else next(rest) for i in range(self.pullback.n_residuals)]
-        found = call.running(lambda: self.pullback.bwd(every, cotangents[2 * n:]), refs)
+        found = call.running(lambda: self.pullback.bwd(every, cotangents[2 * n:]), refs, self.refs)
         for i, ct in enumerate(found):
             if i not in call.avals:
                 back[i] = ct

@@ -21,8 +21,8 @@ from corejax import lax
 from corejax.core import ShapedArray, Zero, aval_of, context, dtypes, instantiate, stage, tracing
 from corejax.plugin import as_users_see, carrying, roles
 from corejax_control_flow import custom_call, xla_call
-from corejax_references._cells import Cell, mapped_here, read, replace, variable_of
-from corejax_references._primitives import get_trail_p, set_trail_p, trail_type
+from corejax_references._cells import Cell, is_shared, mapped_here, read, replace, variable_of
+from corejax_references._primitives import get_trail_p, mapped, set_trail_p, trail_type
 from corejax_references._programs import any_of, trailed, with_trails
 
 __all__ = ["NOWHERE", "apply_with_trails", "from_trail", "mapped_call", "to_trail", "trails_here"]
@@ -195,6 +195,8 @@ class _Beginning(_Ends):
         n = len(self.in_avals)
         for ref, ct in zip(self.refs, cotangents[n:], strict=True):
             if type(ct) is not Zero:
+                if is_shared(ref):
+                    raise mapped(ref, "the rules of a mapped function use a reference on the way back")
                 replace(ref, from_trail(ct, ref.aval.inner_aval))
         return [*cotangents[:n]]
 

@@ -199,6 +199,9 @@ class Parts:
     def __init__(self, ref: Ref, indices: tuple[Any, ...]) -> None:
         self._ref, self._indices = ref, indices
 
+    def __corejax_reads__(self) -> list[Any]:
+        return [self._ref]
+
     def __getitem__(self, index: Any) -> Part:
         return Part(self._ref, (*self._indices, index))
 
@@ -219,6 +222,9 @@ class Part(_NoArray):
     def __init__(self, ref: Ref, indices: tuple[Any, ...]) -> None:
         self._ref, self._indices = ref, indices
         _ = self.shape  # raises if there is no such part
+
+    def __corejax_reads__(self) -> list[Any]:
+        return [self._ref]
 
     @property
     def shape(self) -> tuple[int, ...]:

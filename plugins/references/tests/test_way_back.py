@@ -238,6 +238,44 @@ def test_options_of_rules_do_not_matter(options):
     assert after(cj.grad(cj.jit(lambda x, ref: f(ref, x))), 2.0)[1] == 5.0
 
 
+def test_parts_of_references_are_found_and_kept():
+    ref = cj.new_ref(np.zeros(2))
+    part = ref.at[0]
+    closing = cj.custom_vjp(lambda x: lax.sin(x))
+    closing.defvjp(lambda x: (lax.sin(x), lax.cos(x)), lambda slope, g: (part.addupdate(g), (g * slope,))[1])
+    cj.grad(cj.jit(closing))(0.5)
+    keeping = cj.custom_vjp(lambda ref, x: lax.sin(x))
+    keeping.defvjp(lambda ref, x: (lax.sin(x), (ref.at[1], lax.cos(x))),
+                   lambda kept, g: (kept[0].addupdate(g), (None, g * kept[1]))[1])
+    cj.grad(cj.jit(lambda x: keeping(ref, x)))(0.5)
+    close(ref[...], cj.device_put(np.ones(2)))
+
+
+def test_rules_that_fail_use_no_reference():
+    ref = cj.new_ref(0.0)
+
+    def wrong(_: Any, g: Any) -> Any:
+        raise RuntimeError(f"no derivative, {ref is None}")
+
+    f = cj.custom_vjp(lambda x: lax.sin(x))
+    f.defvjp(lambda x: (lax.sin(x), None), wrong)
+    assert "sine" in cj.jit(f).lower(1.0).as_text()
+    close(np.sin(np.ones(2)), cj.vmap(cj.jit(f))(np.ones(2)))
+    with pytest.raises(RuntimeError, match="no derivative"):
+        cj.grad(cj.jit(f))(1.0)
+
+
+def test_rules_get_references_with_tangents_where_the_derivative_is_taken_at_once():
+    f = cj.custom_jvp(lambda ref, x: x * ref[...])
+    f.defjvp(lambda xs, dots: (xs[1] * xs[0][...], dots[1] * xs[0][...] + xs[1] * dots[0][...]))
+    for start in (2.0, np.float64(2.0)):
+        for g in (f, lambda ref, x: x * ref[...]):
+            out, dot = cj.jvp(g, (cj.new_ref(start), 0.5), (cj.new_ref(np.float64(1.0)), 1.0))
+            assert (out.item(), dot.item()) == (1.0, 2.5)
+    with pytest.raises(CorejaxNotImplementedError, match="what it holds has a derivative"):
+        cj.jvp(cj.jit(lambda ref, x: f(ref, x)), (cj.new_ref(2.0), 0.5), (cj.new_ref(1.0), 1.0))
+
+
 # What is refused
 
 def shared(x: Any, ref: Any) -> Any:
@@ -254,6 +292,7 @@ def kept_by_fwd(x: Any, ref: Any) -> Any:
     (lambda x, ref: cj.grad(cj.jit(lambda x: h(cj.new_ref(0.0), x)))(x), "make the reference outside"),
     (lambda x, ref: cj.grad(cj.jit(lambda x: cj.jit(h)(cj.new_ref(0.0), x)))(x), "make the reference outside"),
     (shared, "pass one with an axis for the batch"),
+    (lambda x, ref: cj.grad(cj.jit(lambda x: h(cj.new_ref(x), x)))(x), "holds has a derivative"),
     (kept_by_fwd, "its fwd rule made it, and keeps it"),
 ])
 def test_references_that_are_gone_by_then_are_refused(wrong, said):
