@@ -241,10 +241,11 @@ def differentiated(ref: Any) -> CorejaxTypeError:
              "what it holds")
 
 
-def mapped(ref: Any, what: str = "a mapped function writes to a reference") -> CorejaxTypeError:
+def mapped(ref: Any, what: str = "a mapped function writes to a reference", done: str = "a write to"
+           ) -> CorejaxTypeError:
     """The error for a write to a reference that all elements of a batch share, or what may write to it."""
     return CorejaxTypeError(
         f"{what} from outside of it, which all elements of the batch share",
-        got=f"a use of {ref.aval} under vmap", where=here(), wanted="a reference for each element",
+        got=f"{done} {ref.aval} under vmap", where=here(), wanted="a reference for each element",
         todo="pass the reference as an argument that is mapped, with an axis for the batch; or make it in the mapped "
              "function, and return what it holds")

@@ -196,7 +196,7 @@ class _Beginning(_Ends):
         for ref, ct in zip(self.refs, cotangents[n:], strict=True):
             if type(ct) is not Zero:
                 if is_shared(ref):
-                    raise mapped(ref, "the rules of a mapped function use a reference on the way back")
+                    raise mapped(ref, "the rules of a mapped function may write to a reference", "rules that get")
                 replace(ref, from_trail(ct, ref.aval.inner_aval))
         return [*cotangents[:n]]
 
