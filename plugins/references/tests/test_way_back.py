@@ -120,7 +120,8 @@ def test_references_of_all_dtypes_have_trails(dtype):
         return None, g * kept[1]
 
     f = with_rules(flipping if dtype == "bool" else doubling)
-    start = np.asarray([3, 0]).astype(dtype)
+    start = np.asarray([3, 0]).astype(dtype) * (1 + 2j if dtype.startswith("complex") else 1)
+    start = start.astype(dtype)
     one = after(cj.grad(lambda x, ref: f(ref, x)), start)
     two = after(cj.grad(cj.jit(lambda x, ref: f(ref, x))), start)
     assert one[1].aval == two[1].aval
