@@ -9,7 +9,7 @@ that program is bound, these become operands and results (`_programs`, `_carrier
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from corejax.core import Trace, aval_of, belongs, context, here, tracing
@@ -17,7 +17,7 @@ from corejax.errors import CorejaxError, CorejaxValueError
 from corejax.plugin import HeldError, Holder, roles
 from corejax_references._primitives import differentiated, get_p, mapped, set_p
 
-__all__ = ["Cell", "is_shared", "mapped_here", "read", "replace", "twice", "variable_of"]
+__all__ = ["Cell", "bound_around", "is_shared", "mapped_here", "read", "replace", "twice", "variable_of"]
 
 
 class Cell(Holder):
@@ -119,6 +119,15 @@ def _here(ref: Cell) -> tuple[Cell, Trace, list[Trace]]:
 def variable_of(ref: Cell) -> Any:
     """The variable that stands for a reference in the program that is being traced; None if it was made there."""
     return _here(ref)[0]._variable
+
+
+def bound_around(primitive: Any, args: Sequence[Any], params: Mapping[str, Any]) -> list[Any]:
+    """What a primitive gives under the trace around the current one, of which no operand is."""
+    trace = context.trace
+    assert trace.parent is not None  # as it doesn't know values
+    args = [trace.stand_ins.get(id(x), x) for x in args]
+    with tracing(trace.parent):
+        return primitive.bind(*args, **params)  # type: ignore[no-any-return]
 
 
 def is_shared(ref: Cell) -> bool:

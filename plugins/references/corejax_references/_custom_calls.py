@@ -14,10 +14,10 @@ from functools import partial
 from typing import Any
 
 from corejax import lax
-from corejax.core import Jaxpr, aval_of, context, eval_jaxpr, instantiate, rebound, stage, tracing
+from corejax.core import Jaxpr, aval_of, context, eval_jaxpr, instantiate, rebound, stage
 from corejax.errors import CorejaxError
 from corejax.plugin import Zero, as_users_see, carrying
-from corejax_references._cells import Cell, mapped_here, read, replace
+from corejax_references._cells import Cell, bound_around, mapped_here, read, replace
 from corejax_references._traced_calls import CallWithReferences, TracedCall, unsupported
 from corejax_references._trails import mapped_call, trails_here
 
@@ -36,24 +36,10 @@ def call_with_rules(primitive: Any, args: Sequence[Any], params: Mapping[str, An
             return primitive.bind(*[args[i] for i in rest], call=call.without(unused),  # type: ignore[no-any-return]
                                   jaxpr=jaxpr.replace(invars=[jaxpr.invars[i] for i in rest]))
         mapped = mapped_here(args)
-        if mapped is not None:
-            return mapped_call(primitive, args, params, mapped)
-        refs = [x for x in args if isinstance(x, Cell)]
-        trails, keep = trails_here(refs)
-        traced = TracedCall(call, args, jaxpr)
-        outs = primitive.bind(*[read(x) if isinstance(x, Cell) else x for x in args], *trails, call=traced,
-                              jaxpr=traced.program)
-        n = len(refs)
-        held = [lax.stop_gradient(x) for x in outs[:n]]  # the rules say nothing of derivatives of that
-        keep(outs[n:2 * n], held)
-        for ref, x in carrying.marked([*zip(refs, held, strict=True)], traced.writes):
-            replace(ref, x)
-        return [*outs[2 * n:]]
+        return _in_program(primitive, args, call, jaxpr) if mapped is None else mapped_call(
+            primitive, args, params, mapped)
     if trace.is_transparent or not any([getattr(x, "_trace", None) is trace for x in args]):
-        args = [trace.stand_ins.get(id(x), x) for x in args]
-        assert trace.parent is not None  # as it doesn't know values
-        with tracing(trace.parent):
-            return primitive.bind(*args, **params)  # type: ignore[no-any-return]
+        return bound_around(primitive, args, params)
     given = {i: x for i, x in enumerate(args) if isinstance(x, Cell)}
     dots = {}
     for i, x in given.items():
@@ -61,6 +47,21 @@ def call_with_rules(primitive: Any, args: Sequence[Any], params: Mapping[str, An
             given[i], dots[i] = x._variable.primal, x._variable.tangent
     return primitive.bind(  # type: ignore[no-any-return]
         *[x for x in args if not isinstance(x, Cell)], call=_AtOnce(call, given, dots), jaxpr=None)
+
+
+def _in_program(primitive: Any, args: Sequence[Any], call: Any, jaxpr: Jaxpr) -> list[Any]:
+    """A call in a program: of what the references hold, and of their trails."""
+    refs = [x for x in args if isinstance(x, Cell)]
+    trails, keep = trails_here(refs)
+    traced = TracedCall(call, args, jaxpr)
+    outs = primitive.bind(*[read(x) if isinstance(x, Cell) else x for x in args], *trails, call=traced,
+                          jaxpr=traced.program)
+    n = len(refs)
+    held = [lax.stop_gradient(x) for x in outs[:n]]  # the rules say nothing of derivatives of that
+    keep(outs[n:2 * n], held)
+    for ref, x in carrying.marked([*zip(refs, held, strict=True)], traced.writes):
+        replace(ref, x)
+    return [*outs[2 * n:]]
 
 
 def pullback_with_references(primitive: Any, args: Sequence[Any], params: Mapping[str, Any]) -> list[Any]:

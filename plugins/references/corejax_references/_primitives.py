@@ -20,7 +20,31 @@ from corejax_references.effects import READING, WRITING
 __all__ = ["differentiated", "get_p", "get_trail_p", "mapped", "set_p", "set_trail_p", "trail_type"]
 
 
-class RefGet:
+class Reading:
+    """What primitives have in common that read a variable which stands for a reference."""
+
+    name: str
+    structural = True
+    transpose = not_linear()
+    _effect = READING
+
+    @hookimpl
+    def effects(self, avals: Sequence[ShapedArray]) -> frozenset[Effect]:
+        return frozenset((self._effect,))
+
+    @hookimpl
+    def xla_translation(self, ctx: Any, args: Sequence[Any]) -> Any:
+        raise _not_pure(self.name)
+
+
+class Writing(Reading):
+    """The same for those that write: they have no results."""
+
+    multiple_results = True
+    _effect = WRITING
+
+
+class RefGet(Reading):
     """`ref_get(ref)`: the array that a reference holds, in a program.
 
     >>> from corejax.core import stage
@@ -30,16 +54,10 @@ class RefGet:
     """
 
     name = "ref_get"
-    structural = True
-    transpose = not_linear()
 
     @hookimpl
     def abstract_eval(self, avals: Sequence[ShapedArray]) -> ShapedArray:
         return _inner("ref_get", avals[0])
-
-    @hookimpl
-    def effects(self, avals: Sequence[ShapedArray]) -> frozenset[Effect]:
-        return frozenset((READING,))
 
     @hookimpl
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
@@ -51,12 +69,8 @@ class RefGet:
     def vmap(self, axis: Any, args: Sequence[Any], dims: Sequence[int | None]) -> Any:
         return get_p.bind(args[0]), dims[0]
 
-    @hookimpl
-    def xla_translation(self, ctx: Any, args: Sequence[Any]) -> Any:
-        raise _not_pure("ref_get")
 
-
-class RefSet:
+class RefSet(Writing):
     """`ref_set(ref, x)`: from now on a reference holds `x`, an array of just its type.
 
     >>> from corejax.core import stage
@@ -67,10 +81,7 @@ class RefSet:
     """
 
     name = "ref_set"
-    structural = True
-    multiple_results = True
     symbolic_zeros = True
-    transpose = not_linear()
 
     @hookimpl
     def abstract_eval(self, avals: Sequence[ShapedArray]) -> list[ShapedArray]:
@@ -79,10 +90,6 @@ class RefSet:
             raise CorejaxTypeError("ref_set: the array isn't of the reference's type", primitive="ref_set",
                                    got=str(avals[1]), wanted=str(inner), where=here(), todo="convert it")
         return []
-
-    @hookimpl
-    def effects(self, avals: Sequence[ShapedArray]) -> frozenset[Effect]:
-        return frozenset((WRITING,))
 
     @hookimpl
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
@@ -102,12 +109,8 @@ class RefSet:
         set_p.bind(ref, to_dim(x, dims[1], dims[0], axis.size))
         return [], []
 
-    @hookimpl
-    def xla_translation(self, ctx: Any, args: Sequence[Any]) -> Any:
-        raise _not_pure("ref_set")
 
-
-class RefTrail:
+class RefTrail(Reading):
     """`ref_trail(ref)`: the trail of a reference in a program (`_trails` says what that is).
 
     >>> from corejax.core import stage
@@ -117,27 +120,17 @@ class RefTrail:
     """
 
     name = "ref_trail"
-    structural = True
-    transpose = not_linear()
 
     @hookimpl
     def abstract_eval(self, avals: Sequence[ShapedArray]) -> ShapedArray:
         return _trail("ref_trail", avals[0])
 
     @hookimpl
-    def effects(self, avals: Sequence[ShapedArray]) -> frozenset[Effect]:
-        return frozenset((READING,))
-
-    @hookimpl
     def vmap(self, axis: Any, args: Sequence[Any], dims: Sequence[int | None]) -> Any:
         return get_trail_p.bind(args[0]), dims[0]
 
-    @hookimpl
-    def xla_translation(self, ctx: Any, args: Sequence[Any]) -> Any:
-        raise _not_pure("ref_trail")
 
-
-class RefSetTrail:
+class RefSetTrail(Writing):
     """`ref_set_trail(ref, trail, x)`: where the trail of a reference goes on, and what it holds if rules were run.
 
     >>> from corejax.core import stage
@@ -150,9 +143,6 @@ class RefSetTrail:
     """
 
     name = "ref_set_trail"
-    structural = True
-    multiple_results = True
-    transpose = not_linear()
 
     @hookimpl
     def abstract_eval(self, avals: Sequence[ShapedArray]) -> list[ShapedArray]:
@@ -165,20 +155,12 @@ class RefSetTrail:
         return []
 
     @hookimpl
-    def effects(self, avals: Sequence[ShapedArray]) -> frozenset[Effect]:
-        return frozenset((WRITING,))
-
-    @hookimpl
     def vmap(self, axis: Any, args: Sequence[Any], dims: Sequence[int | None]) -> Any:
         ref, *given = args
         if dims[0] is None:
             raise mapped(ref)
         set_trail_p.bind(ref, *[to_dim(x, d, dims[0], axis.size) for x, d in zip(given, dims[1:], strict=True)])
         return [], []
-
-    @hookimpl
-    def xla_translation(self, ctx: Any, args: Sequence[Any]) -> Any:
-        raise _not_pure("ref_set_trail")
 
 
 ref_get: Any = define(RefGet())

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from corejax import lax
-from corejax.core import ShapedArray, Zero, aval_of, context, dtypes, instantiate, stage, tracing
+from corejax.core import ShapedArray, Zero, aval_of, context, dtypes, instantiate, stage
 from corejax.plugin import as_users_see, carrying, roles
 from corejax_control_flow import custom_call, xla_call
-from corejax_references._cells import Cell, is_shared, mapped_here, read, replace, variable_of
+from corejax_references._cells import Cell, bound_around, is_shared, mapped_here, read, replace, variable_of
 from corejax_references._primitives import get_trail_p, mapped, set_trail_p, trail_type
 from corejax_references._programs import any_of, trailed, with_trails
 
@@ -92,10 +92,7 @@ def apply_with_trails(rule: Rule, primitive: Any, args: Sequence[Any], params: P
         return outs
     own = [getattr(x, "_trace", None) is trace for x in args]
     if not any([flag and type(getattr(x, "tangent", None)) is not Zero for flag, x in zip(own, args, strict=True)]):
-        args = [x.primal if flag else trace.stand_ins.get(id(x), x) for flag, x in zip(own, args, strict=True)]
-        assert trace.parent is not None  # as it doesn't know values
-        with tracing(trace.parent):
-            return primitive.bind(*args, **params)  # type: ignore[no-any-return]
+        return bound_around(primitive, [x.primal if flag else x for flag, x in zip(own, args, strict=True)], params)
     if trace.is_recording:
         return rule(primitive, args, params)
     return _differentiated(rule, primitive, args, params, flags)
@@ -175,7 +172,7 @@ class _Ends:
         return outs
 
     def passed(self, args: Sequence[Any]) -> list[Any]:
-        raise NotImplementedError
+        raise NotImplementedError(type(self).__name__)
 
     def fwd(self, primals: Sequence[Any], nonzero: Sequence[bool]) -> Any:
         return self.primal(primals), [], self
