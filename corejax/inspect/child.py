@@ -2,6 +2,7 @@
 
     python -m corejax.inspect.child FOLDER packs [STEP ...]
     python -m corejax.inspect.child FOLDER backend NAME
+    python -m corejax.inspect.child FOLDER facts NAME
 
 It writes JSON into a file in the folder, a line as soon as it is known: {"at": ...}, what is being done now,
 {"step": ...}, which step of several has begun, or what was found. `said` is how much had been printed by then.
@@ -28,7 +29,7 @@ from corejax.base.config import config
 from corejax.base.errors import CorejaxError
 from corejax.inspect import watching
 from corejax.inspect.checkup import checkup
-from corejax.installed import registry
+from corejax.installed import groups, registry
 from corejax.interpreters.staging import stage
 from corejax.kernel.declarations import hookimpl
 from corejax.kernel.primitive import Primitive
@@ -109,6 +110,17 @@ def _smoke(device: object) -> str:
     return "" if np.array_equal(out, values + values) else f"{out.tolist()} instead of {(values + values).tolist()}"
 
 
+def facts(say: Say, name: str) -> None:
+    """Say what the function that a pack has for this section says."""
+    entry = registry.installed().choose(groups.FACTS, name)
+    found = registry.load(groups.FACTS, name)()
+    if not isinstance(found, dict) or not all([isinstance(text, str) for pair in found.items() for text in pair]):
+        assert entry is not None
+        raise registry.entry_error(entry, "doesn't return facts", repr(found)[:80], "a dict of texts by their names")
+    for key, fact in found.items():
+        say(name=key, fact=fact)
+
+
 def _append(path: str, text: str) -> None:
     opened = _open(path, _FLAGS)
     _write(opened, text.encode("utf-8", "backslashreplace"))
@@ -142,10 +154,8 @@ def main(folder: str, command: str, *arguments: str) -> None:
     _show_stacks(said)
     say = _reporter(lines, said)
     try:
-        if command == _PACKS:
-            packs(say, *arguments)
-        else:
-            backend(say, *arguments)
+        commands: dict[str, Callable[..., None]] = {_PACKS: packs, "backend": backend, "facts": facts}
+        commands[command](say, *arguments)
     except CorejaxError as error:
         say(error=error.message + (f": {error.got}" if error.got else ""), todo=error.todo or "")
     except (Exception, SystemExit) as error:

@@ -23,7 +23,8 @@ Command: TypeAlias = Callable[[Sequence[str]], Iterable[str]]
 OWN: Final = ("plugins", "check", "doctor", "primitives", "backends", "version", "explain")
 
 #: What brings commands that some may look for here: extras of corejax.
-_KNOWN: Final = {"new": "authoring", "stubs": "authoring", "entry-points": "authoring", "conformance": "testing"}
+_KNOWN: Final = {"new": "authoring", "stubs": "authoring", "entry-points": "authoring", "conformance": "testing",
+                "launch": "distributed"}
 
 
 def names() -> list[str]:

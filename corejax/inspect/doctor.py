@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
@@ -57,8 +57,8 @@ class Diagnosis:
 def examine(seconds: float = checking.SECONDS) -> Diagnosis:
     """Look at everything. No process that is started for it may take longer than this."""
     problems = [*surroundings.unsupported()]
-    sections: dict[str, Facts] = {"versions": surroundings.versions(), "packs": {}, "backends": {},
-                                  "settings": _settings(problems), "caches": _caches(problems), "duplicates": {}}
+    sections: dict[str, Facts] = {"versions": surroundings.versions(), "packs": {}, "backends": {}, "settings": {},
+                                  "caches": _caches(problems), "duplicates": {}}
     packs: dict[str, Pack] = {}
     try:
         with warnings.catch_warnings():
@@ -71,6 +71,8 @@ def examine(seconds: float = checking.SECONDS) -> Diagnosis:
         sections["packs"], sections["duplicates"] = _packs(installed), _choices(installed)
         problems += checking.problems(seconds)
         sections["backends"] = {name: _smoke(installed, name, seconds, problems) for name in backends.known()}
+        sections |= {name: _told(installed, name, seconds, problems) for name in installed.names(groups.FACTS)}
+    sections["settings"] = _settings(problems, {name for facts in sections.values() for name in facts})
     sections["duplicates"] |= _copies(packs, problems)
     return Diagnosis(sections, tuple(dict.fromkeys([*_hidden(packs), *problems])))  # those first, as others may follow
 
@@ -126,6 +128,21 @@ def _where(ended: watching.Ended) -> str:
     return f": {ended.place}" if ended.place else ""
 
 
+def _told(installed: Manifest, name: str, seconds: float, problems: list[Problem]) -> Facts:
+    """What a pack has to say, in a section of this name."""
+    pack = installed.providers(groups.FACTS, name)[0].pack.name
+    ended = watching.run(["facts", name], seconds)
+    found = {}
+    for each in ended.found:
+        if "error" in each:
+            problems.append(Problem(pack, each["error"], each["todo"]))
+        else:
+            found[each["name"]] = each["fact"]
+    if ended.why:
+        problems.append(Problem(pack, f"what it says about {name!r} {ended.why}{_where(ended)}", "tell its authors"))
+    return found
+
+
 # Backends
 
 def _smoke(installed: Manifest, name: str, seconds: float, problems: list[Problem]) -> str:
@@ -156,14 +173,14 @@ def _smoke(installed: Manifest, name: str, seconds: float, problems: list[Proble
 
 # Settings and caches
 
-def _settings(problems: list[Problem]) -> Facts:
-    """What differs from the defaults, with who says so: an environment variable."""
+def _settings(problems: list[Problem], told: Container[str]) -> Facts:
+    """What differs from the defaults, with who says so: an environment variable, unless a pack has told of it."""
     found = {name: f"{getattr(config, name)!r}, by {setting.env_var}; the default is {setting.default!r}"
              for name, setting in SETTINGS.items() if getattr(config, name) != setting.default}
     shown = [setting.env_var for setting in SETTINGS.values()]
     known = [variable(name) for name in dir(config)]  # those of packs, too, which need not be loaded
     for name, value in sorted(os.environ.items()):
-        if not name.startswith(_PREFIX) or name in shown:
+        if not name.startswith(_PREFIX) or name in shown or name in told:
             continue
         is_known = name in VARIABLES or name in known
         found[name] = repr(value) + ("" if is_known else ", which isn't a variable of corejax")

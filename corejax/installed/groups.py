@@ -19,9 +19,10 @@ DTYPES = "corejax.dtypes"
 SETTINGS = "corejax.settings"
 COMMANDS = "corejax.commands"
 CHECKS = "corejax.checks"
+FACTS = "corejax.facts"
 EFFECTS = "corejax.effects"
-GROUPS = (PRIMITIVES, FUNCTIONS, ROLES, RULES, NAMESPACES, KERNELS, DTYPES, SETTINGS, COMMANDS, CHECKS, EFFECTS,
-          "corejax.backends", "corejax.transforms")
+GROUPS = (PRIMITIVES, FUNCTIONS, ROLES, RULES, NAMESPACES, KERNELS, DTYPES, SETTINGS, COMMANDS, CHECKS, FACTS,
+          EFFECTS, "corejax.backends", "corejax.transforms")
 
 #: Before the name of a public function: it is `cj.NAME`, or `cj.experimental.NAME`, rather than `cj.lax.NAME`.
 AT_TOP, EXPERIMENTAL = "cj/", "experimental/"
@@ -53,7 +54,7 @@ def place(group: str, name: str) -> tuple[str, str]:
 
 def noun(group: str) -> str:
     """The noun for a member of this group."""
-    special = {"corejax.transforms": "transformation", DTYPES: "element type"}
+    special = {"corejax.transforms": "transformation", DTYPES: "element type", FACTS: "section of doctor"}
     return special.get(group, group.rpartition(".")[2].removesuffix("s"))
 
 

@@ -234,3 +234,22 @@ def test_the_compilation_cache_is_looked_through(site):
     folder.chmod(0o777)
     out = site.run(show, **environment)
     assert f"  corejax: the compilation cache is off: others can write to it (mode 777) ({folder}); chmod 700" in out
+
+
+def test_packs_have_sections_of_their_own_whose_names_may_be_variables(site):
+    site.pack("swarm-pack", {"facts": {"swarm": "swarm_pack:facts", "torn": "swarm_pack:torn",
+                                       "odd": "swarm_pack:odd"}}, {"swarm_pack": """
+        import os
+        def facts():
+            return {"bees": "seven", "COREJAX_BEES": os.environ["COREJAX_BEES"]}
+        def torn():
+            raise OSError("no honey")
+        def odd():
+            return {"bees": 7}
+        """})
+    text, code = run(site, COREJAX_BEES="7", COREJAX_WASPS="1")
+    assert 1 == code
+    assert "swarm\n  bees: seven\n  COREJAX_BEES: 7\n" in text
+    assert "COREJAX_WASPS: '1', which isn't a variable of corejax" in text and "COREJAX_BEES: '7'" not in text
+    problems = text.rpartition("problems")[2]
+    assert "the section of doctor 'odd' doesn't return facts" in problems and "no honey" in problems
