@@ -8,10 +8,10 @@ unexport PYTHONDONTWRITEBYTECODE
 
 PACKS := plugins/lax_basic plugins/reductions plugins/control_flow plugins/special plugins/sorting plugins/collectives \
          plugins/windows plugins/linear_algebra plugins/fft plugins/numpy plugins/random plugins/nn \
-         plugins/callbacks plugins/checkify plugins/references
+         plugins/callbacks plugins/checkify plugins/references plugins/processes
 # Tools for authors of packs, which bring no primitives.
 TOOLS := plugins/testing plugins/authoring
-STANDARD := corejax-lax-basic,corejax-reductions,corejax-control-flow,corejax-special,corejax-sorting,corejax-collectives,corejax-windows,corejax-linear-algebra,corejax-fft,corejax-numpy,corejax-random,corejax-nn,corejax-checkify,corejax-callbacks,corejax-references
+STANDARD := corejax-lax-basic,corejax-reductions,corejax-control-flow,corejax-special,corejax-sorting,corejax-collectives,corejax-windows,corejax-linear-algebra,corejax-fft,corejax-numpy,corejax-random,corejax-nn,corejax-checkify,corejax-callbacks,corejax-references,corejax-processes
 EXAMPLE_PACK := examples/softplus_pack
 # Built by tests: the first one takes a C++ compiler.
 NATIVE_PACK := examples/native_pack
@@ -150,7 +150,7 @@ stubs: .venv/stamp
 reference: .venv/stamp
 	COREJAX_PACKS=$(STANDARD) .venv/bin/python tools/reference.py
 
-# What builds 17 distributions is installed once and not in an environment for each.
+# What builds 18 distributions is installed once and not in an environment for each.
 .venv/stamp: $(PROJECTS)
 	$(PYTHON) -m venv .venv
 	.venv/bin/python -m pip install -q hatchling editables

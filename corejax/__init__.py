@@ -50,6 +50,8 @@ if TYPE_CHECKING:
         clear_caches as clear_caches,
         custom_jvp as custom_jvp,
         custom_vjp as custom_vjp,
+        default_backend as default_backend,
+        device_count as device_count,
         device_get as device_get,
         device_put as device_put,
         devices as devices,
@@ -67,8 +69,12 @@ if TYPE_CHECKING:
         jvp as jvp,
         linear_transpose as linear_transpose,
         linearize as linearize,
+        local_device_count as local_device_count,
+        local_devices as local_devices,
         make_jaxpr as make_jaxpr,
         named_call as named_call,
+        process_count as process_count,
+        process_index as process_index,
         remat as remat,
         typeof as typeof,
         value_and_grad as value_and_grad,
@@ -77,6 +83,7 @@ if TYPE_CHECKING:
     )
     from corejax.arrays.assembling import (
         make_array_from_callback as make_array_from_callback,
+        make_array_from_process_local_data as make_array_from_process_local_data,
         make_array_from_single_device_arrays as make_array_from_single_device_arrays,
     )
     from corejax.arrays.meshes import make_mesh as make_mesh
@@ -99,10 +106,12 @@ namespaces.serve()
 
 _ORIGINS = origins({
     "corejax.api":
-        "ShapeDtypeStruct block_until_ready checkpoint clear_caches custom_jvp custom_vjp device_get device_put "
-        "devices disable_jit ensure_compile_time_eval eval_shape from_dlpack fwd_and_bwd grad hessian jacfwd jacobian "
-        "jacrev jit jvp linear_transpose linearize make_jaxpr named_call remat typeof value_and_grad vjp vmap",
-    "corejax.arrays.assembling": "make_array_from_callback make_array_from_single_device_arrays",
+        "ShapeDtypeStruct block_until_ready checkpoint clear_caches custom_jvp custom_vjp default_backend device_count "
+        "device_get device_put devices disable_jit ensure_compile_time_eval eval_shape from_dlpack fwd_and_bwd grad "
+        "hessian jacfwd jacobian jacrev jit jvp linear_transpose linearize local_device_count local_devices "
+        "make_jaxpr named_call process_count process_index remat typeof value_and_grad vjp vmap",
+    "corejax.arrays.assembling":
+        "make_array_from_callback make_array_from_process_local_data make_array_from_single_device_arrays",
     "corejax.arrays.meshes": "make_mesh",
     "corejax.arrays.partitions": "P",
     "corejax.arrays.shardings": "NamedSharding",

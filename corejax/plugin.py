@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 from corejax.base.facades import facade
 
 if TYPE_CHECKING:
-    from corejax.api.arrays import devices as devices
     from corejax.api.autodiff import vjp as vjp
     from corejax.api.jit import jit as jit
     from corejax.api.staging import abstract_leaves as abstract_leaves, make_jaxpr as make_jaxpr
+    from corejax.api.topology import devices as devices
     from corejax.api.wrappers import checkpoint as checkpoint, custom_jvp as custom_jvp, custom_vjp as custom_vjp
     from corejax.arrays.datamodel import PYTHON_OPERATORS as PYTHON_OPERATORS
     from corejax.base import settings as settings, structures as structures
@@ -64,13 +64,14 @@ if TYPE_CHECKING:
     from corejax.packs.extending import extend as extend
     from corejax.packs.failures import failures_are_errors as failures_are_errors
     from corejax.packs.shaping import refused as refused
+    from corejax.xla.runtime import peers as peers
     from corejax.xla.runtime.builtin import pjrt_client as pjrt_client
     from corejax.xla.runtime.kernels import Kernel as Kernel
 
     load_entry_point, entry_point_names = load, names_in
 else:  # so that type checkers refuse names that aren't there
     __all__, __getattr__, __dir__ = facade(__name__, {
-        "corejax.api.arrays": "devices",
+        "corejax.api.topology": "devices",
         "corejax.api.jit": "jit",
         "corejax.api.autodiff": "vjp",
         "corejax.api.staging": "abstract_leaves make_jaxpr",
@@ -103,4 +104,5 @@ else:  # so that type checkers refuse names that aren't there
         "corejax.packs.shaping": "refused =shaping",
         "corejax.xla.runtime.builtin": "pjrt_client",
         "corejax.xla.runtime.kernels": "Kernel",
+        "corejax.xla.runtime.peers": "=peers",
     })

@@ -1,7 +1,9 @@
 """Training a perceptron on eight devices: each has its part of the batch, and all have the same weights.
 
     python examples/data_parallel.py
+    python -m corejax launch -n 2 --devices 4 examples/data_parallel.py
 
+The second command does the same in two processes, with the same losses.
 Nothing in the model knows of devices. The batch is put on a mesh, computation follows it, and the compiler adds up the
 gradients. The second way says the same by hand: `shard_map` with a `psum` that types put in.
 """
@@ -74,18 +76,22 @@ def train(function: Callable[..., tuple[Any, Weights]], params: Weights, x: Any,
 
 def main() -> None:
     """Train on one device and, in both ways, on all of them."""
-    cj.config.num_cpu_devices = 8  # a processor counts as one device unless told otherwise
+    if cj.config.num_cpu_devices is None:
+        cj.config.num_cpu_devices = 8  # a processor counts as one device unless told otherwise
+    count = cj.device_count()
     rng = np.random.default_rng(0)
     params, (x, y) = weights(rng, [4, 64, 64, 1]), data(rng, 4096)
-    mesh = cj.make_mesh((8,), ("batch",))
+    mesh = cj.make_mesh((count,), ("batch",))
     divided = [cj.device_put(part, cj.NamedSharding(mesh, P("batch"))) for part in (x, y)]
 
     one, _ = train(step, params, x, y, 50)
     several, trained = train(step, params, *divided, 50)
     by_hand, _ = train(step_by_hand(mesh), params, *divided, 50)
+    if cj.process_index() > 0:
+        return
     print(f"the batch: {divided[0].shape}, of which each device has {divided[0].addressable_shards[0].data.shape}")
     print(f"the weights: {trained[0][0].sharding.spec}, the same on {len(trained[0][0].devices())} devices")
-    for name, losses in (("one device", one), ("eight devices", several), ("by hand", by_hand)):
+    for name, losses in (("one device", one), (f"{count} devices", several), ("by hand", by_hand)):
         print(f"{name + ':':<14} {losses[0]:.6f} at first, {losses[-1]:.6f} after {len(losses)} steps")
     most = np.abs(np.subtract([several, by_hand], one)).max()
     print(f"largest difference of losses: {most:.1e}")

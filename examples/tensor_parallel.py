@@ -1,6 +1,7 @@
 """A transformer block over a mesh of 2 x 4 devices: the batch along one axis, heads and hidden units along the other.
 
     python examples/tensor_parallel.py
+    python -m corejax launch -n 2 --devices 2 examples/tensor_parallel.py
 
 The block is written for one device. How its weights are divided is said beside it, in a few lines; the compiler
 divides the work in the same way, and adds up what several devices have a part of.
@@ -67,12 +68,13 @@ def loss(block: Block, x: Any, target: Any) -> Any:
 
 
 def main() -> None:
-    """Compute the loss and its slopes on one device and on eight."""
-    cj.config.num_cpu_devices = 8
+    """Compute the loss and its slopes on one device and on all."""
+    if cj.config.num_cpu_devices is None:
+        cj.config.num_cpu_devices = 8
     rng = np.random.default_rng(0)
     block, x = block_weights(rng, 64, 8), rng.normal(size=(4, 32, 64))
     target = np.roll(x, 1, axis=1)
-    mesh = cj.make_mesh((2, 4), ("data", "model"))
+    mesh = cj.make_mesh((2, cj.device_count() // 2), ("data", "model"))
     slopes = cj.jit(cj.value_and_grad(loss))
 
     value, found = slopes(block, x, target)
@@ -80,9 +82,9 @@ def main() -> None:
     batch = [cj.device_put(part, cj.NamedSharding(mesh, P("data"))) for part in (x, target)]
     value_there, found_there = slopes(placed, *batch)
 
-    print(f"loss on one device {float(value):.12f}, on eight {float(value_there):.12f}")
+    print(f"loss on one device {float(value):.12f}, on {mesh.size} {float(value_there):.12f}")
     for name, slope in found_there.items():
-        one, several = np.asarray(found[name]), np.asarray(slope)
+        one, several = np.asarray(found[name]), cj.multihost_utils.process_allgather(slope, tiled=True)
         error = np.abs(several - one).max() / np.abs(one).max()
         print(f"  slope of {name + ':':<7} {str(slope.sharding.spec):<18} differs by {error:.1e} of its largest")
     cj.debug.visualize_array_sharding(found_there["up"])

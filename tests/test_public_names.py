@@ -148,7 +148,7 @@ def test_std_is_to_be_installed_only_where_some_of_it_is_missing(monkeypatch: py
     packs = {"corejax-lax-basic", "corejax-reductions", "corejax-control-flow", "corejax-special",
              "corejax-sorting", "corejax-collectives", "corejax-windows", "corejax-linear-algebra", "corejax-fft",
              "corejax-numpy", "corejax-random", "corejax-nn", "corejax-checkify", "corejax-callbacks",
-             "corejax-references"}
+             "corejax-references", "corejax-processes"}
     assert packs == set(manifest.standard())
     monkeypatch.setattr(manifest, "standard", lambda: ["corejax-lax-basic", "corejax-linalg"])
     assert "pip install 'corejax[std]' brings corejax-linalg; or install the pack that provides it" == hint()

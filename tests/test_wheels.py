@@ -65,10 +65,9 @@ def alone(wheels: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment
 
 def test_each_distribution_gives_one_wheel(wheels: Path) -> None:
     assert ["corejax", "corejax_authoring", "corejax_callbacks", "corejax_checkify", "corejax_collectives",
-            "corejax_control_flow",
-            "corejax_fft",
-            "corejax_lax_basic", "corejax_linear_algebra", "corejax_nn", "corejax_numpy", "corejax_random",
-            "corejax_reductions", "corejax_references", "corejax_softplus",
+            "corejax_control_flow", "corejax_fft", "corejax_lax_basic", "corejax_linear_algebra", "corejax_nn",
+            "corejax_numpy", "corejax_processes", "corejax_random", "corejax_reductions", "corejax_references",
+            "corejax_softplus",
             "corejax_sorting", "corejax_special", "corejax_stubs", "corejax_testing", "corejax_windows"] == sorted(
                 wheel.name.partition("-")[0] for wheel in wheels.glob("*.whl"))
 
@@ -125,7 +124,7 @@ def test_command_line_lists_what_is_installed(full: Environment) -> None:
                  "corejax-sorting", "corejax-collectives", "corejax-windows",
                  "corejax-linear-algebra", "corejax-fft", "corejax-numpy", "corejax-random", "corejax-nn",
                  "corejax-checkify", "corejax-callbacks", "corejax-references",
-                 "corejax-softplus"):
+                 "corejax-processes", "corejax-softplus"):
         assert f"{pack} 0.1.0" in listed
     assert "softplus (corejax-softplus 0.1.0)" in run(full.python, "-m", "corejax", "explain", "softplus",
                                                       cwd=full.directory)

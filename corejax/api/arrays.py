@@ -1,4 +1,4 @@
-"""Functions on arrays and devices: `device_put`, `device_get`, `from_dlpack`, `devices`, ...; and `clear_caches`."""
+"""Functions on arrays: `device_put`, `device_get`, `from_dlpack`, ...; and `clear_caches`."""
 
 from __future__ import annotations
 
@@ -16,11 +16,9 @@ from corejax.base.tracebacks import public
 from corejax.installed.roles import roles
 from corejax.interpreters.leaves import is_single_leaf, namer, not_an_array
 from corejax.kernel.trace import Tracer
-from corejax.xla.runtime import client
 
 if TYPE_CHECKING:
     from corejax.arrays.datamodel import ArrayLike
-    from corejax.arrays.devices import Device
 
 Tree = TypeVar("Tree")
 
@@ -86,12 +84,6 @@ def _on_leaves(function: Any, x: Any, what: str) -> Any:
                 raise
             raise not_an_array(leaf, what, namer("x", x)(i), error) from error
     return treedef.unflatten(done)
-
-
-@public
-def devices(platform: str | None = None) -> list[Device]:
-    """The devices that programs can run on, or only those of one platform."""
-    return client.devices(platform)
 
 
 @public

@@ -119,7 +119,8 @@ class Program:
         if self.holds:  # so that it is a call of a program without holders, and `run` stays this function
             return self.bind(leaves)
         client.check_settings()
-        if len(client.places()) == 1 and self.mesh is None:
+        client.places()  # starts the runtime, which knows how many devices there are
+        if client.only_one_device() and self.mesh is None:
             self._runner = _compiled(self)
             self.run = self._runner.run
         else:

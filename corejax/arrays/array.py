@@ -29,6 +29,7 @@ from corejax.arrays.storage import (
     in_order,
     is_in_order,
     is_on_device,
+    is_readable,
     live,
     numbers,
     put_in_order,
@@ -189,15 +190,15 @@ class Array(Stored, DataModel, Methods, metaclass=ArrayType):
     @property
     @public
     def global_shards(self) -> list[Shard]:
-        """Its parts on all devices."""
-        return shards.shards_of(self, Array.from_device)
+        """Its parts on all devices; those of other processes come without data."""
+        return shards.shards_of(self, Array.from_device, everywhere=True)
 
     @public
     def addressable_data(self, index: int) -> Array:
         """The part on one of this process's devices, by its position in `addressable_shards`."""
         held = shards.shards_of(self, Array.from_device)
         try:
-            return held[index].data
+            return held[index].data  # type: ignore[return-value]
         except (IndexError, TypeError) as error:
             raise CorejaxIndexError(f"{self.aval} has no such shard", got=repr(index)[:80], where=here(),
                                     wanted=f"an integer from 0 to {len(held) - 1}",
@@ -311,7 +312,7 @@ class Array(Stored, DataModel, Methods, metaclass=ArrayType):
         return iter([Array.from_device(home.put_copy(row, rows[i, ...]), row) for i in range(len(self))])
 
     def __format__(self, spec: str) -> str:
-        is_number = not self.aval.shape and elements.find(self.aval.dtype) is None
+        is_number = not self.aval.shape and elements.find(self.aval.dtype) is None and is_readable(self)
         try:
             return format(to_numpy(self)[()] if is_number else str(self), spec)
         except ValueError as error:
@@ -324,12 +325,14 @@ class Array(Stored, DataModel, Methods, metaclass=ArrayType):
         weak = ", weak_type=True" if self.aval.weak_type else ""
         if self.is_deleted():
             return f"Array(deleted, {self.aval})"
+        if not is_readable(self):
+            return shards.described(self, Array.from_device, weak)
         text = _text(self, separator=", ", prefix="Array(")
         shape = f", shape={self.shape}" if not self.aval.size and self.aval.ndim > 1 else ""
         return f"Array({text}{shape}, dtype={dtypes.long_name(self.aval.dtype)}{weak})"
 
     def __str__(self) -> str:
-        return _text(self) if not self.is_deleted() else repr(self)
+        return repr(self) if self.is_deleted() or not is_readable(self) else _text(self)
 
     def __reduce__(self) -> tuple[object, ...]:
         return _restore, (np.array(to_numpy(self)), self.aval.weak_type)
@@ -444,6 +447,8 @@ def device_put(x: object, device: object = None) -> Array:
         return Array.from_device(put(array.aval, to_numpy(array)), array.aval)
     if array.aval.dtype == dtypes.float0:
         return array
+    if isinstance(device, shardings.Sharding) and not device.is_fully_addressable:
+        devices.runtime.check_equal("device_put: the values", array, device.flat_devices)
     # A raw ndarray may change later; the storage of an Array doesn't.
     put = home.put_shared if array is x else home.put_copy
     return Array.from_device(put(array.aval, to_numpy(array)), array.aval)

@@ -54,11 +54,15 @@ class Home(Protocol):
     def user_sharding(self) -> Any:
         """Where this is, in the words of users."""
 
+    @property
+    def is_readable(self) -> bool:
+        """Whether this process has all elements of what is there."""
+
     def shards(self, buffer: Any) -> Sequence[Any]:
-        """The parts of a buffer that is there, one for each device."""
+        """The parts of a buffer that is there, one for each device of this process."""
 
     def assemble(self, aval: ShapedArray, shards: Sequence[Any]) -> Any:
-        """The buffer that consists of these parts."""
+        """The buffer that consists of these parts, one for each device of this process."""
 
     def read(self, buffer: Any, stored: ShapedArray) -> np.ndarray:
         """The elements of a buffer that is there, read-only."""
@@ -84,6 +88,9 @@ class Runtime(Protocol):
 
     def check_not_forked(self) -> None:
         """Raise in a forked child, which can't use its parent's runtime."""
+
+    def check_equal(self, what: str, array: Any, devices: Sequence[Device]) -> None:
+        """Raise unless the processes of these devices, which all must call it, have the same array."""
 
     def runtime_error(self, error: BaseException) -> CorejaxRuntimeError:
         """The error to raise for a failure of the runtime."""

@@ -125,6 +125,11 @@ def home_of(array: Array) -> Home:
     return runtime.home_of(live(array)._sharding) if is_on_device(array) else runtime.home_for(None, array.aval.ndim)
 
 
+def is_readable(array: Array) -> bool:
+    """Whether this process has all of its elements, rather than only those of its own devices."""
+    return not is_on_device(array) or home_of(array).is_readable
+
+
 def deleted_error(array: Array) -> CorejaxRuntimeError:
     """The error for an array that was deleted."""
     return CorejaxRuntimeError("the array was deleted, or donated to a compiled function", got=str(array.aval),

@@ -144,21 +144,46 @@ def refused_option(error: BaseException) -> tuple[str, str | None] | None:
     return (found["unknown"], None) if found["unknown"] is not None else (found["name"], found["kind"])
 
 
+# Several processes
+
+#: For so long the runtime's own heartbeats may be missing, in seconds: it would end the process.
+_NEVER = 10_000_000
+
+
+def distributed_service(address: str, count: int) -> Any:
+    """A service by which the clients of so many processes find each other; it listens at this address."""
+    return _load("runtime").get_distributed_runtime_service(address, count, heartbeat_timeout=_NEVER, recoverable=True,
+                                                            cluster_register_timeout=_NEVER, shutdown_timeout=1)
+
+
+def distributed_client(address: str, index: int) -> Any:
+    """A client of such a service, not connected yet. All processes must connect."""
+    return _load("runtime").get_distributed_runtime_client(
+        address, index, init_timeout=_NEVER, heartbeat_timeout=_NEVER, shutdown_timeout=1,
+        shutdown_on_destruction=False, use_compression=True)
+
+
+def cpu_collectives(client: Any, host: str) -> Any:
+    """By what the processors of several processes exchange data; it listens at this host's address."""
+    return _load("runtime").make_gloo_tcp_collectives(distributed_client=client, hostname=host)
+
+
 # Running programs
 
-def make_cpu_client(devices: int | None = None) -> Any:
-    """A new client for the CPU, with this many devices."""
-    return _load("xla_client").make_cpu_client(asynchronous=True, num_devices=devices)
+def make_cpu_client(devices: int | None, together: Mapping[str, Any]) -> Any:
+    """A new client for the CPU, with this many devices of this process; `together`: with those of other processes."""
+    return _load("xla_client").make_cpu_client(asynchronous=True, num_devices=devices, **together)
 
 
-def pjrt_client(name: str, library: str, options: Mapping[str, Any]) -> Any:
+def pjrt_client(name: str, library: str, options: Mapping[str, Any], together: Mapping[str, Any]) -> Any:
     """A client for a PJRT library, which the process loads once under this name."""
     xla = _load("xla_client")
     if not xla.pjrt_plugin_loaded(name):
         xla.load_pjrt_plugin_dynamically(name, library)
     if not xla.pjrt_plugin_initialized(name):
         xla.initialize_pjrt_plugin(name)
-    return xla.make_c_api_client(name, dict(options))
+    own = {**options, **{key: value for key, value in together.items() if key != "distributed_client"}}
+    return xla.make_c_api_client(name, own, together.get("distributed_client"))
 
 
 def gpu_options() -> dict[str, Any]:
@@ -368,6 +393,13 @@ def program_bytes(module: Any) -> bytes:
     out = BytesIO()
     copy.write_bytecode(out)
     return out.getvalue()
+
+
+def program_text(content: bytes) -> str:
+    """Such bytes as text."""
+    context = mlir_context()
+    with_partitioning(context)
+    return str(_load("ir").Module.parse(content, context))
 
 
 def options_bytes(options: Any) -> bytes:

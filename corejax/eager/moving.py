@@ -18,7 +18,7 @@ def moved(x: Array, here: Home, there: Home) -> Array | None:
     if type(here) is not Spread or type(there) is not Spread or here.group is not there.group:
         return None
     # Devices that compute in host memory have it all at hand: a program takes two to ten times as long there.
-    return None if here.group.platform == "cpu" else by_program(x, here, there)
+    return None if here.group.platform == "cpu" and here.is_readable else by_program(x, here, there)
 
 
 def by_program(x: Array, here: Spread, there: Spread) -> Array:

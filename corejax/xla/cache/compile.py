@@ -30,6 +30,7 @@ from corejax.xla.runtime import client, kernels
 from corejax.xla.runtime.execution import make_calls
 from corejax.xla.runtime.failures import no_such_analysis, refused_program
 from corejax.xla.runtime.options import settings_of, wrong_option
+from corejax.xla.runtime.peers import Program
 from corejax.xla.runtime.placement import home_at
 from corejax.xla.runtime.places import Division, Place, Request, Spread
 from corejax.xla.runtime.transfers import Divided
@@ -210,13 +211,13 @@ def compile_lowered(lowered: Lowering, closed: ClosedJaxpr, at: Place | Request,
                 raise kernels.missing(absent, place.compiler, by) from error
             eqn = _first_invalid(closed.jaxpr, place.compiler)
             raise (refused_program(error) if eqn is None else failed_lowering(eqn, error)) from error
-    divided = at if type(at) is Place else _divided(loaded, at, lowered, closed.out_avals)
+    divided = at if type(at) is Place else _divided(loaded, at, lowered, closed, options)
     return Executable(loaded, divided, closed.in_avals, closed.out_avals, donated, lowered.callbacks, consts)
 
 
-def _divided(loaded: Any, request: Request, lowered: Lowering, results: Sequence[ShapedArray]) -> Division:
+def _divided(loaded: Any, request: Request, lowered: Lowering, closed: ClosedJaxpr, options: object) -> Division:
     """How a program was divided: as requested, and as the compiler has decided elsewhere."""
-    group, mesh = request.group, request.mesh
+    group, mesh, results = request.group, request.mesh, closed.out_avals
     ins: list[Any] = [None] * len(request.arguments)
     outs: list[Any] = [None] * len(results)
     if len(group.places) > 1 and (None in request.arguments or True in request.open_results):
@@ -228,8 +229,13 @@ def _divided(loaded: Any, request: Request, lowered: Lowering, results: Sequence
                group.spread(wanted, aval.stored.ndim)
                for wanted, is_open, tiles, aval in zip(request.results, request.open_results, outs, results,
                                                        strict=True)]
-    return Division(group, tuple(map(client.registered, arguments)), tuple(map(client.registered, divided)),
-                    _jaxlib.exchanges(loaded))
+    exchanges = _jaxlib.exchanges(loaded)
+    program = None
+    if exchanges and len(group.processes) > 1:
+        program = Program(closed.jaxpr.name or "fn", _jaxlib.program_bytes(lowered.module),
+                          _jaxlib.options_bytes(options), group.processes)
+    return Division(group, tuple(map(client.registered, arguments)), tuple(map(client.registered, divided)), exchanges,
+                    program)
 
 
 def _first_invalid(jaxpr: Jaxpr, platform: str) -> JaxprEqn | None:

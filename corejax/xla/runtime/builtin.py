@@ -14,6 +14,7 @@ from corejax.base.errors import CorejaxRuntimeError
 from corejax.base.late import late
 from corejax.base.source import here
 from corejax.base.tracebacks import public
+from corejax.xla.runtime import peers
 
 if TYPE_CHECKING:
     from corejax.installed import manifest
@@ -41,7 +42,7 @@ def pjrt_client(name: str, library: str | Path, options: Mapping[str, Any] | Non
                                   wanted="the path of a PJRT library", where=here(),
                                   todo="install the distribution that brings it again")
     try:
-        return _jaxlib.pjrt_client(name, os.fspath(library), options or {})
+        return _jaxlib.pjrt_client(name, os.fspath(library), options or {}, peers.client_options(name))
     except Exception as error:
         raise CorejaxRuntimeError(f"the library for the backend {name!r} doesn't start: {error!s:.500}", where=here(),
                                   got=os.fspath(library), todo="install a release that is made for this jaxlib",
@@ -59,7 +60,7 @@ class Cpu:
 
     def make_client(self) -> Any:
         """A separate client, so that no other library's arrays are on its devices."""
-        return _jaxlib.make_cpu_client(config.num_cpu_devices)
+        return _jaxlib.make_cpu_client(config.num_cpu_devices, peers.client_options(self.name))
 
 
 class Library(NamedTuple):

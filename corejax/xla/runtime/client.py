@@ -11,14 +11,16 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from corejax.arrays.shardings import NamedSharding, SingleDeviceSharding
+from corejax.arrays.storage import to_numpy
 from corejax.base import _jaxlib, ending
 from corejax.base.config import AUTO, config
 from corejax.base.errors import CorejaxRuntimeError, CorejaxValueError
 from corejax.base.source import here
-from corejax.xla.runtime import backends
+from corejax.xla.runtime import backends, peers
 from corejax.xla.runtime.failures import runtime_error as runtime_error
 from corejax.xla.runtime.places import Group, Home, Place, Spread
 
@@ -27,11 +29,14 @@ if TYPE_CHECKING:
 
 
 class _State:
-    """The places of all started backends: none before first use, and none in a forked child."""
+    """The places of all started backends: none before first use, and none in a forked child.
+
+    Places of other processes are found by their devices and backends only.
+    """
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        #: All of them, the default backend's first.
+        #: Those of this process, the default backend's first.
         self.places: list[Place] | None = None
         self.by_device: dict[Any, Place] = {}
         #: By the runtime's sharding objects, which are never freed: their hash changes as soon as somebody imports jax.
@@ -99,7 +104,7 @@ def check_not_forked() -> None:
 # Starting
 
 def places() -> list[Place]:
-    """The places of all started backends, the default one's first. The first call starts the default backend."""
+    """This process's places of all started backends, the default's first. The first call starts the default backend."""
     if _state.forked:
         fork_error()
     if _state.places is None:
@@ -108,7 +113,7 @@ def places() -> list[Place]:
 
 
 def _start(wanted: str) -> list[Place]:
-    """The places of a backend, which is started if necessary. The first one started is the default."""
+    """The places of a backend in all processes; it is started if necessary. The first one started is the default."""
     # Packs are imported without the lock, since a module being imported may ask for a device.
     found = backends.candidates(wanted)
     with _state.lock:
@@ -116,11 +121,12 @@ def _start(wanted: str) -> list[Place]:
             raise CorejaxRuntimeError("a backend asks for devices while it makes its client", where=here(), got=wanted,
                                       wanted="a client that needs no other", todo="make arrays after it is made")
         if _state.places is not None and (wanted in _state.by_backend or wanted == AUTO):
-            return _state.by_backend.get(wanted, _state.places)
+            return _state.by_backend.get(wanted) or _state.by_backend[_state.places[0].backend]
         _state.starting = True
         try:
+            peers.starting()
             chosen, client = backends.start(found, wanted)
-            made = [_both_places(client, device, chosen) for device in client.local_devices()]
+            made = [_both_places(client, device, chosen) for device in client.devices()]
         finally:
             _state.starting = False
         return _add(chosen.name, made)
@@ -139,12 +145,13 @@ def _add(backend: str, made: list[Place]) -> list[Place]:
     for place in made:
         _state.by_sharding[id(place.sharding)] = place
         _state.by_sharding[id(place.twin.sharding)] = place.twin
+    own = [place for place in made if place.is_addressable]
     if _state.places is None:
         os.register_at_fork(after_in_child=_after_fork)
         ending.exchange(_exchange)
-        _state.places = made
+        _state.places = own
     else:
-        _state.places = [*_state.places, *made]
+        _state.places = [*_state.places, *own]
         for forget in _state.on_more:
             forget()
     return made
@@ -163,8 +170,9 @@ def check_settings() -> None:
     started, cpus = _state.places[0].backend, _state.by_backend.get(backends.ALWAYS.name)
     if config.backend not in (AUTO, started):
         raise _too_late("backend", config.backend, repr(started))
-    if config.num_cpu_devices is not None and cpus is not None and config.num_cpu_devices != len(cpus):
-        raise _too_late("num_cpu_devices", config.num_cpu_devices, str(len(cpus)))
+    count = None if cpus is None else sum([place.is_addressable for place in cpus])
+    if config.num_cpu_devices is not None and count is not None and config.num_cpu_devices != count:
+        raise _too_late("num_cpu_devices", config.num_cpu_devices, str(count))
 
 
 def _too_late(setting: str, got: object, started: str) -> CorejaxRuntimeError:
@@ -174,17 +182,40 @@ def _too_late(setting: str, got: object, started: str) -> CorejaxRuntimeError:
         f"COREJAX_{setting.upper()}; cj.devices(name) gives the devices of another backend")
 
 
+# Other processes
+
+def check_equal(what: str, array: Any, devices: Sequence[Device]) -> None:
+    """Raise unless the processes of these devices, which all must call it, have the same array."""
+    processes = group_of(devices).processes
+    if len(processes) > 1:
+        value = sha256(f"{array.aval} ".encode() + to_numpy(array).tobytes()).hexdigest()
+        peers.check_equal(what, f"{array.aval}, sha256 {value[:16]}", processes)
+
+
 # Devices
 
 def only_one_device() -> bool:
     """Whether there is only one device, or no backend has been started yet."""
-    return _state.places is None or len(_state.places) == 1
+    return _state.places is None or len(_state.by_device) == 1
 
 
 def place_of(device: object = None) -> Place:
-    """The place of a device: one of `devices()`, or None for the default."""
+    """The place of a device of this process, or None for the default."""
+    if device is None:
+        return places()[0]
+    found = _place_anywhere(device)
+    if not found.is_addressable:
+        raise CorejaxValueError(f"{device} belongs to another process", where=here(),
+                                got=f"a device of process {found.device.process_index}",
+                                wanted=f"one of process {places()[0].device.process_index}: cj.local_devices()",
+                                todo="take one of cj.local_devices(); or divide the array among all by a sharding")
+    return found
+
+
+def _place_anywhere(device: object) -> Place:
+    """The place of one of `devices()`."""
     known = places()
-    if device is None or device is known[0].device:
+    if device is known[0].device:
         return known[0]
     if isinstance(device, _jaxlib.Device) and device in _state.by_device:
         return _state.by_device[device]
@@ -222,7 +253,7 @@ def group_of(devices: Sequence[Device]) -> Group:
     key = tuple(devices)
     found = _state.groups.get(key)
     if found is None:
-        found = _state.groups.setdefault(key, Group([place_of(device) for device in key]))
+        found = _state.groups.setdefault(key, Group([_place_anywhere(device) for device in key]))
     return found
 
 
@@ -239,20 +270,20 @@ def registered(spread: Spread) -> Spread:
 
 def _named(name: str) -> list[Place]:
     """The places of a backend of this name, started if necessary, or else those of this platform among the started."""
-    known = places()
+    places()
     if name in _state.by_backend:
         return _state.by_backend[name]
     if name in backends.known():
         return _start(name)
-    return [place for place in known if name in (place.compiler, place.platform)]
+    return [place for place in _state.by_device.values() if name in (place.compiler, place.platform)]
 
 
 def devices(platform: str | None = None) -> list[Device]:
-    """The devices of the default backend; or those of a backend or platform by its name."""
+    """The devices of the default backend, in all processes; or those of a backend or platform by its name."""
     known = places()
     if platform is None:
         check_settings()
-        return [place.device for place in known if place.backend == known[0].backend]
+        return [place.device for place in _state.by_backend[known[0].backend]]
     found = _named(platform) if isinstance(platform, str) else []
     if not found:
         raise CorejaxValueError(f"there is no device of platform {platform!r:.80}", where=here(), got=platform,

@@ -16,7 +16,7 @@ from corejax.base.avals import ShapedArray
 from corejax.base.errors import CorejaxError, CorejaxValueError
 from corejax.base.source import here
 from corejax.xla.lowering.callback import take_raised
-from corejax.xla.runtime import client
+from corejax.xla.runtime import client, peers
 from corejax.xla.runtime.failures import runtime_error
 from corejax.xla.runtime.launching import in_turn
 from corejax.xla.runtime.places import Division, Place
@@ -70,6 +70,8 @@ def make_calls(loaded: Any, at: Place | Division, in_avals: Sequence[ShapedArray
         execute = in_turn(loaded)
     else:
         execute = loaded.execute_sharded
+    if type(at) is Division and at.program is not None:
+        execute = peers.started_together(execute, at.program)
     without_elements = [i for i, aval in enumerate(out_avals) if aval.dtype == dtypes.float0]
     transfers: Transfers | Divided
     if type(at) is Division:

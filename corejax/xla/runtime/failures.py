@@ -5,6 +5,7 @@ from __future__ import annotations
 from corejax.base.errors import CorejaxRuntimeError
 from corejax.base.source import here
 from corejax.base.tracebacks import SEE_MORE, plain
+from corejax.xla.runtime import peers
 
 #: How the runtime says that what is passed to a kernel isn't what it decodes.
 _UNREADABLE = "Failed to decode all FFI handler operands"
@@ -19,6 +20,9 @@ def refused_program(error: BaseException) -> CorejaxRuntimeError:
 
 def runtime_error(error: BaseException) -> CorejaxRuntimeError:
     """The error for a compiled program that failed when it ran."""
+    because_of_others = peers.reason(error)
+    if because_of_others is not None:
+        return because_of_others
     if _UNREADABLE in str(error):
         return CorejaxRuntimeError("a native kernel can't read the call that a lowering rule makes", got=plain(error),
                                    wanted="operands, results and backend_config of exactly the types that it reads",

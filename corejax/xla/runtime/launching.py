@@ -18,6 +18,8 @@ _MOST = 2
 
 _lock = threading.Lock()
 _under_way: deque[Any] = deque()
+#: How many threads are starting one, or wait for their turn.
+_starting: list[None] = []
 
 
 def in_turn(loaded: Any) -> Callable[[Sequence[Any]], Any]:
@@ -25,13 +27,34 @@ def in_turn(loaded: Any) -> Callable[[Sequence[Any]], Any]:
     start = loaded.execute_sharded
 
     def execute(buffers: Sequence[Any]) -> Any:
-        with _lock:
-            while len(_under_way) >= _MOST:
-                try:
-                    _under_way.popleft().block_until_ready()
-                except _jaxlib.RuntimeFailure:  # whoever reads its results is told
-                    pass
-            results = start(buffers, with_tokens=True)
-            _under_way.append(results.consume_token())
-        return results
+        _starting.append(None)
+        try:
+            with _lock:
+                while len(_under_way) >= _MOST:
+                    _await(_under_way.popleft())
+                results = start(buffers, with_tokens=True)
+                _under_way.append(results.consume_token())
+            return results
+        finally:
+            _starting.pop()
     return execute
+
+
+def _await(token: Any) -> None:
+    try:
+        token.block_until_ready()
+    except _jaxlib.RuntimeFailure:  # whoever reads its results is told
+        pass
+
+
+def all_ended(seconds: float) -> bool:
+    """Whether no such program is under way after so many seconds."""
+    ended = threading.Event()
+
+    def wait() -> None:
+        for token in list(_under_way):
+            _await(token)
+        ended.set()
+
+    threading.Thread(target=wait, daemon=True).start()
+    return ended.wait(seconds) and not _starting

@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, final
 
 import numpy as np
 
+from corejax.arrays.devices import is_addressable
 from corejax.arrays.partitions import PartitionSpec
 from corejax.arrays.shardings import Index, NamedSharding, SingleDeviceSharding
 from corejax.arrays.storage import Host
 from corejax.base import _jaxlib, elements, ending
 from corejax.base.avals import ShapedArray
+from corejax.base.errors import CorejaxRuntimeError
+from corejax.base.source import here
 from corejax.xla.runtime import backends
+from corejax.xla.runtime.peers import Program
 
 if TYPE_CHECKING:
     from corejax.arrays.devices import Device
@@ -27,17 +31,20 @@ _ALIGNMENT = 64
 class _Home:
     """Somewhere to put arrays: the runtime's object for it, and how its programs' results become arrays."""
 
-    __slots__ = ("sharding", "put", "copying", "sharing", "_handlers", "__weakref__")
+    __slots__ = ("sharding", "put", "own", "copying", "sharing", "_handlers", "__weakref__")
 
     def __init__(self, devices: Sequence[Device], sharding: Any) -> None:
         self.sharding = sharding
         self.put = _jaxlib.batched_device_put
-        self.copying = _jaxlib.put_arguments(devices, shared=False)
-        self.sharing = _jaxlib.put_arguments(devices, shared=True)
+        #: The positions of those of the devices that belong to this process.
+        self.own = [i for i, device in enumerate(devices) if is_addressable(device)]
+        within = [devices[i] for i in self.own]
+        self.copying = _jaxlib.put_arguments(within, shared=False)
+        self.sharing = _jaxlib.put_arguments(within, shared=True)
         self._handlers: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
     def assemble(self, aval: ShapedArray, shards: Sequence[Any]) -> Any:
-        """The buffer that consists of a buffer on each device, in their order."""
+        """The buffer that consists of a buffer on each device of this process, in their order."""
         return self.put(aval.stored, self.sharding, list(shards), *self.sharing)
 
     def handler(self, aval: ShapedArray) -> Any:
@@ -72,6 +79,13 @@ class Place(_Home):
         self.platform: str = device.platform
         self.fixed = fixed
 
+    @property
+    def is_addressable(self) -> bool:
+        """Whether the device belongs to this process."""
+        return bool(self.own)
+
+    is_readable = is_addressable
+
     def put_copy(self, aval: ShapedArray, host: Host) -> Any:
         """A buffer for an ndarray that may change afterwards."""
         stored = aval.stored
@@ -102,12 +116,13 @@ class Group:
     A program refers to a device by its position in that order.
     """
 
-    __slots__ = ("places", "devices", "client", "backend", "platform", "compiler", "options", "_spreads")
+    __slots__ = ("places", "devices", "processes", "client", "backend", "platform", "compiler", "options", "_spreads")
 
     def __init__(self, places: Sequence[Place]) -> None:
         first = places[0]
         self.places = tuple(places)
         self.devices = _jaxlib.device_list([place.device for place in places])
+        self.processes = tuple(sorted({place.device.process_index for place in places}))
         self.client, self.backend, self.platform = first.client, first.backend, first.platform
         self.compiler, self.options = first.compiler, first.options
         self._spreads: dict[tuple[Any, int], Spread] = {}
@@ -150,7 +165,7 @@ class Group:
 class Spread(_Home):
     """How arrays with a number of axes are divided among the devices of a group."""
 
-    __slots__ = ("group", "user_sharding", "ids", "has_copies", "_order")
+    __slots__ = ("group", "user_sharding", "ids", "has_copies", "_order", "_readers")
     fixed = True
 
     def __init__(self, group: Group, sharding: NamedSharding, ids: np.ndarray | None, ndim: int) -> None:
@@ -160,6 +175,8 @@ class Spread(_Home):
         own, order = sharding.flat_devices, list(group.devices)
         self._order = None if list(own) == order else [own.index(device) for device in order]
         self.has_copies = ids is None or ids.shape[-1] > 1
+        #: Positions of devices of this process that hold the whole array together; None if there are none.
+        self._readers = _readers(ids, self.own)
 
     @property
     def device(self) -> Device:
@@ -184,7 +201,8 @@ class Spread(_Home):
         if stored is not aval:
             aval, host = stored, elements.of_stored(host)
         whole = np.asarray(host)
-        return self.put(aval, self.sharding, [whole[part] for part in self.parts(aval.shape)], *how)
+        parts = self.parts(aval.shape)
+        return self.put(aval, self.sharding, [whole[parts[i]] for i in self.own], *how)
 
     def parts(self, shape: tuple[int, ...]) -> Sequence[Index]:
         """For each device, in the group's order, its part of an array of this shape."""
@@ -192,19 +210,27 @@ class Spread(_Home):
         return found if self._order is None else [found[i] for i in self._order]
 
     def shards(self, buffer: Any) -> Sequence[Any]:
-        """The parts of a buffer over all devices, in the group's order."""
+        """The parts of a buffer over all devices that belong to this process, in the group's order."""
         return _jaxlib.buffer_shards(buffer)
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether devices of this process hold all of an array."""
+        return self._readers is not None
 
     def read(self, buffer: Any, stored: ShapedArray) -> np.ndarray:
         """The elements of a buffer over all devices, read-only."""
-        shards, parts = _jaxlib.buffer_shards(buffer), self.parts(stored.shape)
+        if self._readers is None:
+            raise _unreadable(stored, self.user_sharding)
+        shards = _jaxlib.buffer_shards(buffer)
         if self.ids is None or self.ids.shape[-1] == self.ids.size:
             return _jaxlib.buffer_to_numpy(shards[0], stored.shape, stored.dtype)
+        held, parts = dict(zip(self.own, shards, strict=True)), self.parts(stored.shape)
         whole = memory_to_share(stored.shape, stored.dtype)
         buffer.block_until_ready()
-        for i in self.ids[..., 0].reshape(-1):
+        for i in self._readers:
             part = whole[parts[i]]
-            part[...] = _jaxlib.buffer_to_numpy(shards[i], part.shape, stored.dtype)
+            part[...] = _jaxlib.buffer_to_numpy(held[i], part.shape, stored.dtype)
         whole.flags.writeable = False
         return whole
 
@@ -235,13 +261,15 @@ class Request(NamedTuple):
 @final
 class Division(NamedTuple):
     """How a program is divided among a group: where each argument is expected, and where each result will be; and
-    whether the devices wait for each other in it, as they exchange data.
+    whether the devices wait for each other in it, as they exchange data. If they belong to several processes, `program`
+    is what these must agree on.
     """
 
     group: Group
     arguments: tuple[Spread, ...]
     results: tuple[Spread, ...]
     exchanges: bool
+    program: Program | None
 
 
 def memory_to_share(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
@@ -275,6 +303,23 @@ def _ids(sharding: NamedSharding, ndim: int) -> np.ndarray | None:
     for device, position in enumerate(positions):
         tiles.setdefault(position, []).append(device)
     return np.array([tiles[position] for position in np.ndindex(counts)]).reshape(*counts, -1)
+
+
+def _readers(ids: np.ndarray | None, own: Sequence[int]) -> list[int] | None:
+    """For each tile, the first of the devices at these positions that holds it; None if one has no such device."""
+    if ids is None:
+        return list(own[:1]) or None
+    mine = set(own)
+    found = [next((i for i in holders if i in mine), None) for holders in ids.reshape(-1, ids.shape[-1]).tolist()]
+    return None if None in found else found  # type: ignore[return-value]
+
+
+def _unreadable(stored: ShapedArray, sharding: NamedSharding) -> CorejaxRuntimeError:
+    return CorejaxRuntimeError(
+        "this process doesn't hold the whole array: parts of it are on devices of others", where=here(),
+        got=f"{stored} with {sharding}", wanted="an array whose elements are all in this process",
+        todo="call corejax.multihost_utils.process_allgather(x) in all processes; or read the parts that are here, "
+             "from x.addressable_shards")
 
 
 def _spec_for(ids: np.ndarray, mesh: Mesh) -> PartitionSpec | None:

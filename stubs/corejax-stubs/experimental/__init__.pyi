@@ -3,6 +3,7 @@
 """What the installed packs provide that may change, by name."""
 
 from corejax.experimental import checkify as checkify
+from corejax.experimental import multihost_utils as multihost_utils
 from collections.abc import Callable
 from corejax.core import Sharding
 from typing import Any
