@@ -168,7 +168,9 @@ class Cluster:
         try:
             self.link.exchange("end", range(self.count), "", "at the end", monotonic() + seconds, last=True)
         except (TimeoutError, PeerError):
-            pass  # a program that has come to its end has nothing to be told
+            pass  # a program that has come to its end has nothing to be told, unless its results are wrong
+        if self.link.failure is not None and self.link.failure.spoils:
+            raise self.link.failure.again()
 
     def leave(self, why: str) -> None:
         """Compute with the others no more."""

@@ -23,6 +23,8 @@ class PeerError(CorejaxRuntimeError):
     __module__ = "corejax.distributed"  # where users find it
     processes: tuple[int, ...]
     """The numbers of these processes."""
+    spoils = False
+    """Whether what was computed together just before may be nonsense."""
 
     def __init__(self, message: str, processes: Sequence[int] = (), **parts: Any) -> None:
         super().__init__(message, **parts)
@@ -30,7 +32,9 @@ class PeerError(CorejaxRuntimeError):
 
     def again(self) -> PeerError:
         """The same error, to be raised here."""
-        return PeerError(self.message, self.processes, got=self.got, wanted=self.wanted, where=here(), todo=self.todo)
+        same = PeerError(self.message, self.processes, got=self.got, wanted=self.wanted, where=here(), todo=self.todo)
+        same.spoils = self.spoils
+        return same
 
 
 _HOW = {
@@ -82,10 +86,13 @@ def other_programs(number: int, programs: Mapping[int, str], me: int) -> PeerErr
     told = [f"{'this one, ' * (i == me)}process {i} "
             + (f"runs {name}" if name else "is about to run a program for the first time, or to compare values")
             for i, name in sorted(programs.items(), key=lambda one: one[0] == me)]
-    return PeerError("the processes run different programs at the same time", others, where=here(),
-                     got=f"{'; '.join(told)} (number {number + 1} of those that they run together)",
-                     wanted="the same programs in the same order in every process",
-                     todo="look for what only some processes do; and for threads, which may come in another order")
+    error = PeerError("the processes run different programs at the same time", others, where=here(),
+                      got=f"{'; '.join(told)} (number {number + 1} of those that they run together)",
+                      wanted="the same programs in the same order in every process; what was computed since may be "
+                             "nonsense",
+                      todo="look for what only some processes do; and for threads, which may come in another order")
+    error.spoils = True
+    return error
 
 
 def interrupted() -> PeerError:

@@ -246,7 +246,13 @@ os.register_at_fork(after_in_child=_forget)
 
 def _at_exit() -> None:
     error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
-    _end("" if error is None else _first_line(error))
+    try:
+        _end("" if error is None else _first_line(error))
+    except PeerError as error:  # nobody must take what came out for the results of a program that went well
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(1)
 
 
 def _first_line(error: BaseException) -> str:
@@ -263,7 +269,7 @@ def _end(why: str) -> None:
         return
     atexit.unregister(_at_exit)
     try:
-        if not why and cluster.link.failure is None:
+        if not why:
             cluster.finish(_state.shutdown_seconds)
     finally:
         cluster.leave(why)

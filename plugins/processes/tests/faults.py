@@ -68,6 +68,8 @@ FAULTS: dict[str, Fault] = {
     "other options": Fault("different programs.*process {last}.*other options", SOON,
                            "different programs.*other options"),
     "other order": Fault("run different programs at the same time", SILENT, "run different programs at the same time"),
+    "other order at the end": Fault("run different programs at the same time", SILENT,
+                                    "run different programs at the same time"),
     "old and new": Fault("run different programs at the same time", SILENT, "run different programs at the same time"),
     "alone": Fault("process {last} is at its end", SOON),
     "other values": Fault("device_put: the values differ", SOON, "device_put: the values differ"),
@@ -91,7 +93,7 @@ class Outcome(NamedTuple):
         found = next((line for line in self.lines if line["what"] == "raises"), None)
         if found is not None:
             text = f"{found['type']} {found['message']}"
-        elif "this process is ended by corejax" in self.errors:  # the runtime's fault: decision 60
+        elif "PeerError" in self.errors:  # at its end, or ended by corejax as the runtime doesn't return: decision 60
             text = f"{self.errors[self.errors.index('PeerError'):]} (exit {self.code})"
         else:
             text = f"exit {self.code}"
