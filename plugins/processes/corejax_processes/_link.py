@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import select
+import selectors
 import socket
 import threading
 from collections.abc import Callable, Mapping, Sequence, Set as AbstractSet
@@ -99,8 +99,7 @@ class Link:
         `what` says in errors what it is for. Processes at their end take part only if it is the `last` one.
         """
         names = ",".join(map(str, group))
-        self._send({"exchange": key, "group": names, "value": value, "last": last,
-                    "started": self._started()})
+        self._send({"exchange": key, "group": names, "value": value, "last": last, "started": self._started()})
         begun, told = monotonic(), False
 
         def absent() -> AbstractSet[int]:
@@ -144,14 +143,16 @@ class Link:
 
     def _listen(self) -> None:
         lines, interval = Lines(), min(1.0, self.heartbeat / 5)
-        sock, due = self._socket, monotonic()
+        sock, due, ready = self._socket, monotonic(), selectors.DefaultSelector()
         assert sock is not None
+        ready.register(sock, selectors.EVENT_READ)
         while not self._closing:
             if monotonic() >= due:
                 self._send({"beat": 1, "started": self._started()})
                 due = monotonic() + interval
+            before = monotonic()
             try:
-                if select.select([sock], [], [], max(0.0, min(due - monotonic(), interval)))[0]:
+                if ready.select(max(0.0, min(due - before, interval))):
                     piece = sock.recv(1 << 20)
                     if not piece:
                         break
@@ -160,6 +161,8 @@ class Link:
                         self._receive(message)
             except (OSError, ValueError):
                 break
+            if monotonic() - before > 2 * interval:  # it was stopped itself, or had no turn: there may be news
+                continue
             if self._port is not None and monotonic() - self._heard > self.heartbeat:
                 self.fail(_errors.service_gone(monotonic() - self._heard))
                 return
@@ -184,9 +187,8 @@ class Link:
             self._news.notify_all()
         if "ending" in message:
             self._on_ending(message["ending"], message["started"])
-        elif "gone" in message and not (message["how"] == "ended"):
-            self.fail(_errors.myself_gone(message, self.me) if message["gone"] == self.me else
-                       _errors.gone(message))
+        elif "gone" in message and message["how"] != "ended":
+            self.fail(_errors.myself_gone(message, self.me) if message["gone"] == self.me else _errors.gone(message))
         elif "differ" in message:
             programs = {int(i): name for i, name in message["programs"].items()}
             self.fail(_errors.other_programs(message["number"], programs, self.me))

@@ -11,14 +11,17 @@ import socket
 from collections.abc import Callable, Iterator
 from typing import Any
 
+#: How many files a process may have, where nobody tells.
+_MANY = 4096
+
 _FAMILIES = (socket.AF_INET, socket.AF_INET6)
 
 
 def _open_sockets() -> Iterator[socket.socket]:
     """A duplicate of each socket of this process."""
-    for name in os.listdir("/dev/fd"):
+    for number in _descriptors():
         try:
-            duplicate = os.dup(int(name))
+            duplicate = os.dup(number)
         except OSError:  # closed meanwhile, as is the one that listed the folder
             continue
         try:
@@ -29,6 +32,14 @@ def _open_sockets() -> Iterator[socket.socket]:
         with found:
             if found.family in _FAMILIES:
                 yield found
+
+
+def _descriptors() -> list[int]:
+    """The numbers of this process's files."""
+    try:
+        return [int(name) for name in os.listdir("/dev/fd")]
+    except OSError:  # it isn't everywhere
+        return list(range(_MANY))
 
 
 def _listening() -> set[Any]:

@@ -140,8 +140,7 @@ def _meet(found: _environment.Found, patience: float, heartbeat: float, shutdown
     try:
         service = cluster.link.open(host, port, until - monotonic())
         cluster.host = cluster.link.own_host
-        cluster.client = peers.client(joined_address(host, int(service)), found.process_id)
-        _connect(cluster, until)
+        cluster.client = _connected(cluster, joined_address(host, int(service)), until)
         peers.join(cluster)
     except BaseException as error:
         told: BaseException = error
@@ -149,7 +148,7 @@ def _meet(found: _environment.Found, patience: float, heartbeat: float, shutdown
             told = _refused(error.args[0], found)
         elif isinstance(error, Absent):
             told = _absent(error.args[0], found, patience)
-        cluster.link.close(_first_line(told))
+        cluster.leave(_first_line(told))
         _release()
         if told is error:
             raise
@@ -159,14 +158,15 @@ def _meet(found: _environment.Found, patience: float, heartbeat: float, shutdown
     _interrupts.watch(cluster.interrupted)
 
 
-def _connect(cluster: Cluster, until: float) -> None:
-    """Connect the runtime's client, which waits for all others for good: not in this thread, as one may be gone."""
+def _connected(cluster: Cluster, address: str, until: float) -> Any:
+    """The runtime's client, connected, for which it waits for all others: not in this thread, as one may be gone."""
+    client = peers.client(address, cluster.index)
     done = threading.Event()
     problem: list[BaseException] = []
 
     def connect() -> None:
         try:
-            cluster.client.connect()
+            client.connect()
         except BaseException as error:
             problem.append(error)
         done.set()
@@ -180,6 +180,7 @@ def _connect(cluster: Cluster, until: float) -> None:
     if problem:
         raise CorejaxRuntimeError(f"the runtime can't connect with the service: {problem[0]!s:.300}", where=here(),
                                   got=cluster.link.hello["host"], wanted="a service that answers", todo="start again")
+    return client
 
 
 def _refused(told: dict[str, Any], found: _environment.Found) -> CorejaxRuntimeError:
