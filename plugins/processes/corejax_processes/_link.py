@@ -161,8 +161,8 @@ class Link:
                         self._receive(message)
             except (OSError, ValueError):
                 break
-            if monotonic() - before > 2 * interval:  # it was stopped itself, or had no turn: there may be news
-                continue
+            if monotonic() - before > 2 * interval:  # it was stopped itself, or had no turn
+                self._heard = monotonic()
             if self._port is not None and monotonic() - self._heard > self.heartbeat:
                 self.fail(_errors.service_gone(monotonic() - self._heard))
                 return

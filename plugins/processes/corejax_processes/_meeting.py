@@ -20,6 +20,9 @@ Message = dict[str, Any]
 _COMMON = {"count": "num_processes", "corejax": "version of corejax", "jaxlib": "version of jaxlib",
            "compares": "setting compare_programs"}
 
+#: If it hasn't looked for so long, in seconds, the service was stopped itself, and knows nothing of others' silence.
+_AWAY = 1.0
+
 
 @dataclass(eq=False, slots=True)
 class Member:
@@ -52,6 +55,7 @@ class Meeting:
 
     def __init__(self, count: int, open_service: Callable[[], str], now: Callable[[], float]) -> None:
         self.count, self._open_service, self._now = count, open_service, now
+        self._looked = now()
         self.members: dict[int, Member] = {}
         self.gone: dict[int, Message] = {}
         self.complete = False
@@ -131,10 +135,13 @@ class Meeting:
 
     def tick(self) -> None:
         """Look who has been silent for too long. Until all have come, each says itself for how long it waits."""
+        away, self._looked = self._now() - self._looked, self._now()
         if not self.complete:
             return
         for member in list(self.members.values()):
-            if self._now() - member.heard > member.hello["heartbeat"]:
+            if away > _AWAY:
+                member.heard = self._looked
+            elif self._looked - member.heard > member.hello["heartbeat"]:
                 self._leave(member, "silent", "")
 
     def _leave(self, member: Member, how: str, text: str) -> None:

@@ -45,6 +45,7 @@ FAULTS: dict[str, Fault] = {
     "stopped, others idle": Fault("process {last} has not been heard of", SILENT, "have given up this one"),
     "stopped while connecting": Fault("process {last} has not been heard of", SILENT, "have given up this one"),
     "stopped for a moment": Fault(NOTHING, 0.0),
+    "all stopped": Fault(NOTHING, 0.0),
     "raised": Fault("process {last} has failed: ValueError: it is wrong", SOON, "it is wrong"),
     "exited": Fault("process {last} (is at its end|ended without)", SOON, "3"),
     "Ctrl-C": Fault("process {last} has failed: KeyboardInterrupt", SOON, "KeyboardInterrupt"),
@@ -122,6 +123,8 @@ def run(kind: str, count: int) -> list[Outcome]:
             _await_state(last, "T")
             time.sleep(HEARTBEAT / 2)
             last.send_signal(signal.SIGCONT)
+        if kind == "all stopped":
+            _stop_all(processes, port)
         outcomes = [_outcome(each, 30.0) for each in processes[:-1]]
         if kind.startswith("stopped"):
             last.send_signal(signal.SIGCONT)  # it must learn of it, and end
@@ -133,6 +136,16 @@ def run(kind: str, count: int) -> list[Outcome]:
             each.kill()
             each.wait()
         _end_services(port)
+
+
+def _stop_all(processes: list[subprocess.Popen[str]], port: int) -> None:
+    """As if the machine were asleep for longer than the time-out."""
+    time.sleep(2.5)
+    everybody = [*[each.pid for each in processes], *services(port)]
+    for number, seconds in ((signal.SIGSTOP, HEARTBEAT + 1.5), (signal.SIGCONT, 0.0)):
+        for pid in everybody:
+            os.kill(pid, number)
+        time.sleep(seconds)
 
 
 def _outcome(process: subprocess.Popen[str], seconds: float) -> Outcome:
