@@ -432,6 +432,9 @@ def device_put(x: object, device: object = None) -> Array:
     if isinstance(device, shardings.Sharding):
         device.shard_shape(array.aval.shape)  # raises if it doesn't fit
     home = devices.runtime.home_for(device, array.aval.stored.ndim)
+    if isinstance(device, shardings.Sharding) and not device.is_fully_addressable and (
+            not is_on_device(array) or home_of(array).user_sharding.is_fully_addressable):
+        devices.runtime.check_equal("device_put: the values", array, device.flat_devices)
     if is_on_device(array):
         here = home_of(array)
         if here is home:
@@ -447,8 +450,6 @@ def device_put(x: object, device: object = None) -> Array:
         return Array.from_device(put(array.aval, to_numpy(array)), array.aval)
     if array.aval.dtype == dtypes.float0:
         return array
-    if isinstance(device, shardings.Sharding) and not device.is_fully_addressable:
-        devices.runtime.check_equal("device_put: the values", array, device.flat_devices)
     # A raw ndarray may change later; the storage of an Array doesn't.
     put = home.put_shared if array is x else home.put_copy
     return Array.from_device(put(array.aval, to_numpy(array)), array.aval)

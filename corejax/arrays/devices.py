@@ -55,6 +55,10 @@ class Home(Protocol):
         """Where this is, in the words of users."""
 
     @property
+    def is_common(self) -> bool:
+        """Whether every process that has a part of an array has all of it: all of them say the same."""
+
+    @property
     def is_readable(self) -> bool:
         """Whether this process has all elements of what is there."""
 

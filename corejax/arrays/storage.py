@@ -130,6 +130,11 @@ def is_readable(array: Array) -> bool:
     return not is_on_device(array) or home_of(array).is_readable
 
 
+def is_common(array: Array) -> bool:
+    """Whether every process with a part of it has all of it: the same answer in all of them, unlike `is_readable`."""
+    return not is_on_device(array) or home_of(array).is_common
+
+
 def deleted_error(array: Array) -> CorejaxRuntimeError:
     """The error for an array that was deleted."""
     return CorejaxRuntimeError("the array was deleted, or donated to a compiled function", got=str(array.aval),

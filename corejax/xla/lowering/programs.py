@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from corejax.arrays.partitions import PartitionSpec
-from corejax.arrays.storage import to_numpy
+from corejax.arrays.storage import is_common, to_numpy
 from corejax.base import _jaxlib, dtypes
 from corejax.base.avals import ShapedArray
 from corejax.base.effects import ordered
@@ -538,12 +538,15 @@ def _const_to_numpy(value: Any) -> np.ndarray:
 
 
 def bake(consts: Sequence[Any]) -> list[Any | None]:
-    """For each constant, its ndarray if it is small enough to be baked into the module, else None."""
+    """For each constant, its ndarray if it is small enough to be baked into the module, else None.
+
+    What is divided among processes isn't: none of them has all of it.
+    """
     for const in consts:
         if not hasattr(const, "aval") and not isinstance(const, (np.ndarray, np.generic)):
             raise CorejaxTypeError("a jaxpr's constant is not an array", got=type(const).__name__)
-    return [_const_to_numpy(const) if const.size <= BAKED_ELEMENTS and const.dtype != dtypes.float0 else None
-            for const in consts]
+    return [_const_to_numpy(const) if const.size <= BAKED_ELEMENTS and const.dtype != dtypes.float0
+            and (not hasattr(const, "aval") or is_common(const)) else None for const in consts]
 
 
 def _symbol(name: str) -> str:

@@ -85,6 +85,7 @@ class Place(_Home):
         return bool(self.own)
 
     is_readable = is_addressable
+    is_common = True
 
     def put_copy(self, aval: ShapedArray, host: Host) -> Any:
         """A buffer for an ndarray that may change afterwards."""
@@ -217,6 +218,11 @@ class Spread(_Home):
     def is_readable(self) -> bool:
         """Whether devices of this process hold all of an array."""
         return self._readers is not None
+
+    @property
+    def is_common(self) -> bool:
+        """Whether every process that has a part of an array has all of it: all of them say the same."""
+        return len(self.group.processes) == 1 or self.ids is None or self.ids.shape[-1] == self.ids.size
 
     def read(self, buffer: Any, stored: ShapedArray) -> np.ndarray:
         """The elements of a buffer over all devices, read-only."""
