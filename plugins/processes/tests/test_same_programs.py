@@ -15,9 +15,9 @@ SCRIPT = Path(__file__).with_name("programs.py")
 
 
 @cache
-def in_processes(processes: int, devices: int) -> list[dict[str, Any]]:
-    """What each process has found out."""
-    outcomes = together(SCRIPT, processes, devices, seconds=300)
+def in_processes(processes: int, devices: int, split: int) -> list[dict[str, Any]]:
+    """What each process has found out; `split` is how many there are on the side with several."""
+    outcomes = together(SCRIPT, processes, devices, seconds=300, environment={"SPLIT": str(split)})
     for i, outcome in enumerate(outcomes):
         assert 0 == outcome.code, f"process {i}, after {outcome.out[-300:]}:\n{outcome.error[-5000:]}"
     return [outcome.results for outcome in outcomes]
@@ -57,7 +57,7 @@ def compare(wanted: Any, found: list[Any], is_rounded: bool) -> None:
     (2, 2), *[pytest.param(n, d, marks=pytest.mark.exhaustive) for n, d in ((4, 1), (2, 1), (2, 4))]])
 @pytest.mark.parametrize("name", TABLE)
 def test_each_device_has_the_same_as_in_one_process(processes: int, devices: int, name: str) -> None:
-    (wanted,), found = in_processes(1, processes * devices), in_processes(processes, devices)
+    (wanted,), found = in_processes(1, processes * devices, processes), in_processes(processes, devices, processes)
     assert not isinstance(wanted[name], str), wanted[name]
     for outcome in found:
         assert not isinstance(outcome[name], str), outcome[name]
