@@ -51,7 +51,7 @@ def shards_of(array: Array, wrap: Callable[[Buffer, ShapedArray], Array], everyw
     home = home_of(array)
     sharding: Sharding = home.user_sharding
     whole = array.aval
-    held: dict[Any, Array] = {home.device: array}
+    held: dict[Any, Array] = {home.device: array} if devices.is_addressable(home.device) else {}
     if is_on_device(array) and sharding.num_devices > 1:
         part = ShapedArray(sharding.shard_shape(whole.shape), whole.dtype, whole.weak_type)
         held = {devices.runtime.home_of(buffer._sharding).device: wrap(buffer, part)

@@ -270,19 +270,20 @@ def put_arguments(devices: Sequence[Any], shared: bool) -> tuple[Any, ...]:
 
 
 def compile_options(device_ids: Sequence[int], overrides: Sequence[tuple[str, Any]] = (), partitioned: bool = False,
-                    open_arguments: Sequence[bool] = (), open_results: Sequence[bool] = ()) -> Any:
+                    open_arguments: Sequence[bool] = (), open_results: Sequence[bool] = (), *, first: int = 0) -> Any:
     """Options for a program on these devices: the compiler's defaults, with `overrides`.
 
     A `partitioned` program is divided among the devices; `open_*` say for which arguments and results the compiler
-    decides how.
+    decides how. `first` is the client's `first_id`.
     """
     options = _load("CompileOptions")()
     options.num_replicas, options.num_partitions = 1, len(device_ids)
     options.profile_version = -1
     build = options.executable_build_options
     build.num_replicas, build.num_partitions = 1, len(device_ids)
-    if list(device_ids) != [0]:
-        # Without an assignment, a program runs on the first device, wherever its arguments are.
+    if list(device_ids) != [first]:
+        # Without an assignment, a program runs on this process's first device, wherever its arguments are: so do all
+        # processes have the same options for that.
         assignment = _load("DeviceAssignment").create(np.array([device_ids], np.int32))
         options.device_assignment = build.device_assignment = assignment
     if partitioned:
@@ -292,6 +293,12 @@ def compile_options(device_ids: Sequence[int], overrides: Sequence[tuple[str, An
     if overrides:
         options.env_option_overrides = list(overrides)
     return options
+
+
+def first_id(client: Any) -> int:
+    """The number of this process's first device."""
+    found: int = client.local_devices()[0].id
+    return found
 
 
 def compile_module(client: Any, module: Any, devices: Any, options: Any, callbacks: Sequence[Any] = ()) -> Any:
@@ -410,8 +417,11 @@ def options_bytes(options: Any) -> bytes:
 def compiler_facts(client: Any, devices: Sequence[Any]) -> tuple[str, ...]:
     """What else the compiler's output depends on: its version, its platform, the devices."""
     facts: list[Any] = [_load("version"), client.platform, client.platform_version, client.runtime_type]
+    ids = [device.id for device in devices]
     for device in devices:
-        facts += [device.device_kind, getattr(device, "compute_capability", ""), device.id]
+        facts += [device.device_kind, getattr(device, "compute_capability", "")]
+    # The same in all processes for a program on the first device of each.
+    facts += [0] if ids == [first_id(client)] else ids
     return tuple(map(str, facts))
 
 

@@ -28,8 +28,8 @@ class _Options:
         self.usual = _jaxlib.compile_options
         self.more: dict[str, Any] = {}
 
-    def __call__(self, ids: Any, overrides: Any = (), *others: Any) -> Any:
-        return self.usual(ids, tuple({**self.more, **dict(overrides)}.items()), *others)
+    def __call__(self, ids: Any, overrides: Any = (), *others: Any, **named: Any) -> Any:
+        return self.usual(ids, tuple({**self.more, **dict(overrides)}.items()), *others, **named)
 
 
 @contextmanager

@@ -189,11 +189,12 @@ def compile_lowered(lowered: Lowering, closed: ClosedJaxpr, at: Place | Request,
     check_depth(lowered.depth, closed.jaxpr.name or "fn")
     place = at if type(at) is Place else at.group
     ids, overrides = [device.id for device in place.devices], (*place.options, *settings)
+    first = _jaxlib.first_id(place.client)
     if type(at) is Request:
         options = _jaxlib.compile_options(ids, overrides, True, [spread is None for spread in at.arguments] or [False],
-                                          at.open_results or [False])
+                                          at.open_results or [False], first=first)
     else:
-        options = _jaxlib.compile_options(ids, overrides)
+        options = _jaxlib.compile_options(ids, overrides, first=first)
     with lowered.context, lowered._location:
         targets = targets_of(lowered.module)
         if targets:

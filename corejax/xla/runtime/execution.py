@@ -177,7 +177,7 @@ def _nothing_at(at: Place) -> Callable[..., Any]:
     if found is None:
         with _jaxlib.mlir_context() as context:
             module = _jaxlib.ir.Module.parse("module @nothing { func.func public @main() { return } }", context)
-            options = _jaxlib.compile_options([at.device.id], at.options)
+            options = _jaxlib.compile_options([at.device.id], at.options, first=_jaxlib.first_id(at.client))
             found = _jaxlib.compile_module(at.client, module, at.devices, options).execute_sharded
         _nothing[at.device] = found
     return found

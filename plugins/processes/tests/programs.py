@@ -203,8 +203,8 @@ def put_copies_to_fewer_devices() -> Any:
 def put_parts_to_fewer_devices() -> Any:
     x = divided(numbers(side(), side()))
     few = Mesh(np.array(cj.devices()[:size() // SPLIT], object), ("x",))
-    return [cj.device_put(x, NamedSharding(ends(), P("x"))), cj.device_put(x, NamedSharding(few, P(None, "x"))),
-            cj.device_put(cj.device_put(x, NamedSharding(ends(), P("x"))), NamedSharding(few, P()))
+    y = cj.device_put(x, NamedSharding(ends(), P("x")))
+    return [y, cj.device_put(x, NamedSharding(few, P(None, "x"))), cj.device_put(y, NamedSharding(few, P()))
             if cj.process_index() in (0, PROCESSES - 1) else divided(numbers(side(), side()), P(), few)]
 
 
@@ -263,6 +263,23 @@ def jit_sums_without_rounding() -> Any:
 @program
 def jit_on_fewer_devices() -> Any:
     return cj.jit(lambda x: x * 2 + x.sum())(divided(whole_numbers(4), P("x"), ends()))
+
+
+@program
+def jit_on_one_process_devices() -> Any:
+    """Others run it, too: there is nothing to do for them."""
+    out = []
+    for count in {1, size() // SPLIT}:
+        mesh = Mesh(np.array(cj.devices()[-count:], object), ("x",))
+        x = divided(whole_numbers(2 * count), P("x"), mesh)
+        y = cj.jit(lambda x: x * 2 + x.sum())(x)
+        out += [x, y, x + 1, y.sum(), cj.jit(cj.shard_map(lambda x: lax.psum(x, "x"), mesh=mesh, in_specs=P("x"),
+                                                      out_specs=P()))(x), lax.scan(lambda c, _: (c * 2, c), y, None, 2)]
+        where = NamedSharding(mesh, P("x"))
+        out += [cj.jit(lambda x: x * 2 + x.sum(), in_shardings=where)(whole_numbers(2 * count)),
+                cj.jit(lambda: jnp.arange(2.0 * count), out_shardings=where)(),
+                cj.shard_map(lambda x: lax.psum(x, "x"), mesh=mesh, in_specs=P("x"), out_specs=P())(np.ones(2 * count))]
+    return out
 
 
 @program
