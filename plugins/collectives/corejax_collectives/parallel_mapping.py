@@ -7,16 +7,25 @@ which each device has one element: that is its decomposition, from which all its
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from functools import wraps
+from functools import cached_property, wraps
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from corejax import lax, tree
+from corejax import (
+    device_put,
+    lax,
+    local_devices,
+    make_array_from_process_local_data,
+    make_array_from_single_device_arrays,
+    tree,
+)
 from corejax.core import (
+    Array,
     Jaxpr,
     Mesh,
     NamedAxis,
+    NamedSharding,
     PartitionSpec,
     ShapedArray,
     aval_of,
@@ -35,7 +44,7 @@ from corejax.core import (
     vmap_flat,
 )
 from corejax.errors import CorejaxAxisError, CorejaxValueError
-from corejax.plugin import Sample, carrying, define, devices, hookimpl, jit, public, refused, shaping
+from corejax.plugin import Sample, carrying, define, devices, hookimpl, jit, peers, public, refused, shaping
 from corejax_collectives.shard_mapping import shard_map_p
 
 __all__ = ["pmap", "xla_pmap"]
@@ -191,6 +200,8 @@ def pmap(fun: Callable[..., Any], axis_name: Hashable = None, *, in_axes: Any = 
     `devices`: those to use, as many as there are elements; by default the first of the default backend's, or of
     `backend`. `static_broadcasted_argnums`: arguments that aren't data. `donate_argnums`: arguments whose memory may be
     overwritten. Where every device already has a part of its own, in another `pmap` or in `shard_map`, it maps these.
+    Over the devices of several processes, each passes the elements of its own devices, as many as it has, and gets
+    theirs back.
 
     >>> import numpy as np, corejax as cj
     >>> cj.pmap(lambda x: x / lax.psum(x, "i"), axis_name="i")(np.array([[2.0]])).tolist()
@@ -205,6 +216,13 @@ def pmap(fun: Callable[..., Any], axis_name: Hashable = None, *, in_axes: Any = 
     given = _UNNAMED if axis_name is None else axis_name
 
     def mapped(*args: Any, **kwargs: Any) -> Any:
+        if chosen.by_process and not _is_divided():
+            raise refused("pmap", "over the devices of several processes, it can't be part of a program, or be "
+                          "differentiated", got=f"devices of the processes {chosen.by_process}", kind=CorejaxValueError,
+                          wanted="a call with arrays", todo="do so inside, as in pmap(grad(f)); or use cj.shard_map")
+        return mapped_over_all(*args, **kwargs)
+
+    def mapped_over_all(*args: Any, **kwargs: Any) -> Any:
         function, dynamic = _without_static(fun, args, static)
         leaves, in_tree = flatten((dynamic, kwargs))
         xs = values(leaves, "pmap", namer("args", (dynamic, kwargs)))
@@ -225,9 +243,28 @@ def pmap(fun: Callable[..., Any], axis_name: Hashable = None, *, in_axes: Any = 
         return staged.out_tree.unflatten(outs)
 
     compiled = jit(wraps(fun)(mapped), static_argnums=static, donate_argnums=donated)
+    of_all = jit(wraps(fun)(mapped_over_all), static_argnums=static, donate_argnums=donated)
+
+    def by_process(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The same where this process has some of the elements only."""
+        _, dynamic = _without_static(fun, args, static)
+        leaves, in_tree = flatten((dynamic, kwargs))
+        xs = values(leaves, "pmap", namer("args", (dynamic, kwargs)))
+        dims = _in_dims(in_axes, dynamic, kwargs, xs, static, len(args))
+        parts = _Parts(chosen, given, _size(xs, dims, None if any([dim is not None for dim in dims]) else chosen.own))
+        wholes, named = in_tree.unflatten([parts.whole(x, dim) for x, dim in zip(xs, dims, strict=True)])
+        whole = iter(wholes)
+        at = [i % len(args) for i in static if -len(args) <= i < len(args)] if args else []
+        outs = of_all(*[x if i in at else next(whole) for i, x in enumerate(args)], **named)
+        results, out_tree = flatten(outs)
+        axes = tree.leaves(tree.broadcast(out_axes, outs, is_leaf=_is_none), is_leaf=_is_none)
+        return out_tree.unflatten([parts.own(x, _counted(x.aval, axis, "a result"))
+                                   for x, axis in zip(results, axes, strict=True)])
 
     @wraps(fun)
     def pmapped(*args: Any, **kwargs: Any) -> Any:
+        if chosen.by_process and context.trace.knows_values and not _is_divided():
+            return by_process(args, kwargs)
         return (compiled if context.trace.knows_values else mapped)(*args, **kwargs)
 
     pmapped.lower = compiled.lower  # type: ignore[attr-defined]
@@ -239,13 +276,26 @@ class _Devices:
 
     def __init__(self, chosen: Sequence[Any] | None, backend: str | None, axis_size: int | None) -> None:
         self.devices = None if chosen is None else tuple(chosen)
-        self.backend = backend
+        self.backend, self.axis_size = backend, axis_size
         if self.devices is not None and not self.devices:
             raise refused("pmap", "devices must not be empty", got="devices=()", wanted="some of cj.devices(), or None",
                           todo="leave it out for the first devices", kind=CorejaxValueError)
         if axis_size is not None and (type(axis_size) is not int or axis_size < 1):
             raise refused("pmap", "axis_size must be a size", got=repr(axis_size)[:80], wanted="a positive int",
                           todo="leave it out where an argument is mapped")
+
+    @cached_property
+    def by_process(self) -> tuple[int, ...]:
+        """The processes of the devices, if there are several: each has some of the elements. Empty otherwise."""
+        if peers.joined() is None:
+            return ()
+        found = sorted({device.process_index for device in self.devices or devices(self.backend)})
+        return tuple(found) if len(found) > 1 else ()
+
+    @property
+    def own(self) -> int:
+        """How many belong to this process."""
+        return sum([device in local_devices() for device in self.devices or devices(self.backend)])
 
     def mesh(self, size: int, name: Hashable) -> Mesh:
         """As many devices as there are elements."""
@@ -263,6 +313,47 @@ class _Devices:
                           todo="map a part at a time, with cj.vmap inside; or use more devices: for the processor, set "
                                "config.num_cpu_devices before the first computation")
         return Mesh(np.array(there[:size], object), (name,))
+
+
+class _Parts:
+    """The elements of one process among those of all."""
+
+    def __init__(self, chosen: _Devices, name: Hashable, size: int) -> None:
+        there = chosen.devices or tuple(devices(chosen.backend))
+        mine = [device for device in there if device in local_devices()]
+        if not mine:
+            raise refused("pmap", "this process has none of the devices", got=", ".join(map(str, there[:8])),
+                          wanted="some of cj.local_devices() among them", kind=CorejaxValueError,
+                          todo="call it only in processes that have some of the devices")
+        if chosen.axis_size not in (None, len(there)):
+            raise refused("pmap", f"axis_size is {chosen.axis_size}, and there are {len(there)} devices, of several "
+                          "processes", got=f"axis_size={chosen.axis_size}", wanted=f"{len(there)}, or None",
+                          kind=CorejaxValueError, todo="leave it out; or pass devices=cj.local_devices()")
+        if size != len(mine):
+            raise refused("pmap", f"{size} elements are mapped over the {len(mine)} devices of this process",
+                          got=f"axis size {size}", kind=CorejaxValueError,
+                          wanted=f"{len(mine)}, an element for each of its devices, which are some of {len(there)}",
+                          todo="pass this process's elements only; or devices=cj.local_devices()")
+        self._mesh, self._mine = Mesh(np.array(there, object), (name,)), Mesh(np.array(mine, object), (name,))
+        self._name = name
+
+    def whole(self, x: Any, axis: int | None) -> Any:
+        """An array of the elements of all processes, of those of this one; without an axis, what each has alike."""
+        spec = _spec(self._name, axis)
+        theirs, mine = NamedSharding(self._mesh, spec), NamedSharding(self._mine, spec)
+        if isinstance(x, Array) and not x.is_deleted() and x.sharding.is_equivalent_to(mine, x.ndim):
+            shape = [size * (self._mesh.size if i == axis else 1) // (self._mine.size if i == axis else 1)
+                     for i, size in enumerate(x.shape)]
+            return make_array_from_single_device_arrays(shape, theirs, [shard.data for shard in x.addressable_shards])
+        return make_array_from_process_local_data(theirs, x)
+
+    def own(self, x: Any, axis: int | None) -> Any:
+        """The elements of this process, of those of all."""
+        spec = _spec(self._name, axis)
+        x = device_put(x, NamedSharding(self._mesh, spec))  # it is there, unless it has no elements
+        shape = [size // self._mesh.size * self._mine.size if i == axis else size for i, size in enumerate(x.shape)]
+        return make_array_from_single_device_arrays(shape, NamedSharding(self._mine, spec),
+                                                    [shard.data for shard in x.addressable_shards])
 
 
 def _positions(argnums: Any, what: str) -> tuple[int, ...]:

@@ -53,7 +53,7 @@ def _gathered(x: Any, tiled: bool) -> np.ndarray:
         host = np.asarray(_everywhere(_stacked(host)))
     else:
         host = host[None]
-    return host.reshape(-1, *host.shape[2:]) if tiled else host
+    return host.reshape(host.shape[0] * host.shape[1], *host.shape[2:]) if tiled else host
 
 
 def _stacked(host: np.ndarray) -> cj.Array:

@@ -775,6 +775,64 @@ def broadcast_and_compared() -> Any:
     return first
 
 
+# pmap: each process passes the part of its own devices
+
+def pmapped(f: Callable[..., Any], *args: Any, **how: Any) -> Any:
+    """The results for all devices."""
+    n = size() // PROCESSES
+    mine = [x[n * cj.process_index():n * (cj.process_index() + 1)] for x in args]
+    outs = cj.pmap(f, axis_name="i", **how)(*mine)
+    assert all([x.is_fully_addressable and len(x) == n for x in cj.tree.leaves(outs)])
+    return cj.multihost_utils.process_allgather(outs, tiled=True)
+
+
+@program
+def pmap_computes() -> Any:
+    n, x = size(), whole_numbers(size(), 3)
+    turn = [(i, (i + 1) % n) for i in range(n)]
+    return [pmapped(lambda x: x * 2, x), pmapped(lambda x: lax.psum(x, "i"), x), pmapped(lambda x: lax.axis_index("i"), x),
+            pmapped(lambda x: lax.all_gather(x, "i"), x), pmapped(lambda x: lax.ppermute(x, "i", turn), x),
+            pmapped(lambda x, y: (x + y, {"a": x.sum() * y}), x, x + 1), pmapped(lambda x: lax.psum(x, "i"), x, axis_size=n),
+            pmapped(lambda x: lax.axis_index("i"), x, devices=cj.devices()), pmapped(lambda x: x > 0, x),
+            pmapped(cj.grad(lambda x: lax.psum((x * x).sum(), "i")), x), pmapped(lambda x: x, np.zeros((n, 0)))]
+
+
+@program
+def pmap_goes_on() -> Any:
+    """What one call returns is as the next one wants it, so nothing is copied."""
+    n = size() // PROCESSES
+    x = whole_numbers(size(), 3)[n * cj.process_index():n * (cj.process_index() + 1)]
+    step = cj.pmap(lambda x, w: x / lax.psum(w, "i"), axis_name="i", in_axes=(0, None))
+    y = step(x, np.float64(0.25))
+    for _ in range(3):
+        y = step(y, 0.25)
+    with_none = cj.pmap(lambda x: lax.psum(x, "i"), axis_name="i", out_axes=None)(y)
+    columns = cj.pmap(lambda x: x * 2, in_axes=1, out_axes=1)(np.ones((3, n)))
+    donated = cj.pmap(lambda x: x + 1, donate_argnums=0)(y)
+    keyed = cj.pmap(lambda x, static: x * static, static_broadcasted_argnums=1)(x, 3)
+    assert (3, n) == columns.shape and columns.is_fully_addressable
+    everywhere = cj.multihost_utils.process_allgather
+    return [with_none, everywhere(donated, tiled=True), everywhere(keyed, tiled=True)][1:] + [np.asarray(with_none)]
+
+
+@program
+def pmap_over_own_devices() -> Any:
+    n = len(cj.local_devices())
+    out = cj.pmap(lambda x: lax.psum(x, "i"), axis_name="i", devices=cj.local_devices())(np.ones(n))
+    np.testing.assert_array_equal(np.full(n, float(n)), np.asarray(out))
+    if PROCESSES > 1:
+        f = cj.pmap(lambda x: x)
+        assert f"{n + 1} elements are mapped over the {n} devices" in refusal(lambda: f(np.ones(n + 1)))
+        assert "axis_size is 1" in refusal(lambda: cj.pmap(lambda x: x, axis_size=1, in_axes=None)(1.0))
+        for wrong in (lambda: cj.jit(f)(np.ones(n)), lambda: cj.grad(lambda x: f(x).sum())(np.ones(n)),
+                      lambda: cj.make_jaxpr(f)(np.ones(n))):
+            assert "can't be part of a program" in refusal(wrong)
+        other = [d for d in cj.devices() if d not in cj.local_devices()]
+        if len({d.process_index for d in other}) > 1:
+            assert "has none of the devices" in refusal(lambda: cj.pmap(lambda x: x, devices=other)(np.ones(len(other))))
+    return []
+
+
 # Programs that are compiled, and saved
 
 @program
