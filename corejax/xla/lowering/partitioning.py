@@ -103,9 +103,8 @@ class Partitioning:
         return [self.devices.index(device) for device in devices]
 
     def on_one(self, args: Sequence[Any], results: int) -> tuple[Sequence[Any], dict[str, Any]]:
-        """The operands and attributes of an operation with so many results that only one device runs, for all of them.
-
-        Where operations are those of each device, each runs its own.
+        """The operands and attributes of an operation with so many results that only one device runs, for all of them,
+        and its results must be made `whole`. Where operations are those of each device, each runs its own.
         """
         manual = self.ctx.manual
         if self.count < 2 or (manual is not None and manual.axes == set(manual.mesh.axis_names)):
@@ -120,12 +119,20 @@ class Partitioning:
             self._meshes[_ONE] = "one_device"
             with ir.InsertionPoint.at_block_begin(self.ctx.module.body):
                 sdy.MeshOp("one_device", sdy.MeshAttr.get([], [0]))
-        mesh = next((name for key, name in self._meshes.items() if key is not _ONE), None)
-        if mesh is not None:  # whole first, since the compiler warns of a way from divided to that device
-            args = [x if not hasattr(x.type, "shape") else self.ctx._create("sdy.sharding_constraint", [x.type], [x], {
-                "sharding": self._sharding(mesh, PartitionSpec(), len(x.type.shape))}).result for x in args]
         one = sdy.TensorShardingAttr.get("one_device", [])
-        return args, {_SHARDING: sdy.TensorShardingPerValueAttr.get([one] * max(results, 1))}
+        # Whole first, since the compiler warns of a way from divided to that device.
+        return self.whole(args), {_SHARDING: sdy.TensorShardingPerValueAttr.get([one] * max(results, 1))}
+
+    def whole(self, values: Sequence[Any]) -> list[Any]:
+        """The values, with a copy on each device."""
+        mesh = next((name for key, name in self._meshes.items() if key is not _ONE), None)
+        if mesh is None:
+            mesh, sdy = "all_devices", _jaxlib.sdy
+            self._meshes[mesh] = mesh
+            with self.ctx.ir.InsertionPoint.at_block_begin(self.ctx.module.body):
+                sdy.MeshOp(mesh, sdy.MeshAttr.get([sdy.MeshAxisAttr.get("all", self.count)], []))
+        return [x if not hasattr(x.type, "shape") else self.ctx._create("sdy.sharding_constraint", [x.type], [x], {
+            "sharding": self._sharding(mesh, PartitionSpec(), len(x.type.shape))}).result for x in values]
 
     # The module
 

@@ -307,13 +307,16 @@ class Lowering(InOrder):
         for name, layouts, types in (("operand_layouts", operand_layouts, [x.type for x in operands]),
                                      ("result_layouts", result_layouts, out_types)):
             attrs[name] = custom_calls.layouts(self, target, name, layouts, types)
+        once: dict[str, Any] = {}
         if self.partitioning is not None and (has_side_effect or target == _CALLBACK):
             operands, once = self.partitioning.on_one(operands, len(out_types))
             attrs |= once
         if aliases:
             attrs["output_operand_aliases"] = custom_calls.aliases(
                 self, target, aliases, [x.type for x in operands], out_types)
-        return list(self._create("stablehlo.custom_call", out_types, operands, attrs | (attributes or {})).results)
+        results = list(self._create("stablehlo.custom_call", out_types, operands, attrs | (attributes or {})).results)
+        # Else a result of the program could be where one device only has it, and the others have nothing.
+        return self.partitioning.whole(results) if self.partitioning is not None and once else results
 
     def callback(self, function: Callable[..., Sequence[Any]], args: Sequence[Any],
                  out_avals: Sequence[ShapedArray], *, before: Callable[[], None] | None = None) -> list[Any]:
