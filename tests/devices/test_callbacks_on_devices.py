@@ -100,3 +100,30 @@ def test_an_exception_on_one_device_arrives_as_itself() -> None:
     with pytest.raises(ValueError, match="mine") as caught:
         cj.jit(divided(lambda x: (cj.debug.callback(fails, x), x)[1]))(placed())
     assert mistake is caught.value
+
+
+def test_what_is_called_once_may_be_a_result():
+    mesh = cj.make_mesh((4,), ("x",))
+    x = cj.device_put(np.arange(8.0), cj.NamedSharding(mesh, cj.P("x")))
+    out = cj.jit(lambda x: cj.pure_callback(lambda x: np.asarray(x) * 2, cj.ShapeDtypeStruct((8,), "float64"), x))(x)
+    assert 4 == len(out.addressable_shards)
+    for shard in out.addressable_shards:
+        np.testing.assert_array_equal(2 * np.arange(8.0), np.asarray(shard.data))
+
+
+def test_devices_do_not_wait_for_one_whose_callback_has_failed():
+    mesh = cj.make_mesh((4,), ("x",))
+
+    def fails_on_the_first(x):
+        if x[0] == 0:
+            raise KeyError("mine")
+        return x
+
+    def f(x):
+        return cj.lax.psum(cj.pure_callback(fails_on_the_first, cj.ShapeDtypeStruct((2,), "float64"), x), "x")
+
+    mapped = cj.jit(cj.shard_map(f, mesh=mesh, in_specs=cj.P("x"), out_specs=cj.P()))
+    for _ in range(2):
+        with pytest.raises(KeyError, match="mine"):
+            mapped(np.arange(8.0))
+    np.testing.assert_array_equal([16.0, 20.0], np.asarray(mapped(np.arange(8.0) + 1)))

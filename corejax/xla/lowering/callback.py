@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from corejax.kernel import checks
 #: Exceptions of callbacks that no caller has collected yet; bounded, since some results are never asked for.
 _raised: deque[tuple[Any, BaseException]] = deque(maxlen=64)
 
+_turns = count()
+
 
 def checked_callback(function: Callable[..., Sequence[Any]], out_avals: tuple[ShapedArray, ...],
                      primitive: checks.Blamed, where: str | None,
@@ -29,6 +32,9 @@ def checked_callback(function: Callable[..., Sequence[Any]], out_avals: tuple[Sh
 
     `before` is called whenever a program that uses it is about to run, in the thread that runs it. The runtime passes
     this many `tokens` before the operands, and ends the process if they don't come back before the results.
+
+    Where devices wait for each other, a program must go on after an exception, or they would wait for good: whoever
+    runs it sets `goes_on`, and asks afterwards (`take_raised`).
     """
     hook = getattr(function, "hook", "xla_translation")
     who = "" if hook == "impl" else "the function that it has called back "
@@ -51,10 +57,14 @@ def checked_callback(function: Callable[..., Sequence[Any]], out_avals: tuple[Sh
             return (*operands[:tokens], *checks.check_called_back(outs, out_avals, wrong))
         except BaseException as error:
             _raised.append((called, error))
-            raise
+            if not called.goes_on:  # type: ignore[attr-defined]
+                raise
+            # Now this, now that, so that a loop ends which waits for either.
+            filler = next(_turns) % 2
+            return (*operands[:tokens], *[np.full(aval.shape, filler, aval.dtype) for aval in out_avals])
         finally:
             ending.stop_if_too_late()
-    called.before = before  # type: ignore[attr-defined]
+    called.before, called.goes_on = before, False  # type: ignore[attr-defined]
     return called
 
 

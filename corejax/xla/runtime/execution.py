@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -165,7 +166,40 @@ def _waiting(loaded: Any, callbacks: Sequence[Any], at: Place | Division) -> Cal
         results = loaded.execute_sharded(buffers, with_tokens=True)
         results.consume_token().block_until_ready()
         return results
-    return execute
+    return execute if type(at) is Place or not at.exchanges else _to_the_end(execute, callbacks, at)
+
+
+def _to_the_end(execute: Callable[[Sequence[Any]], Any], callbacks: Sequence[Any], at: Division
+                ) -> Callable[[Sequence[Any]], Any]:
+    """The same for devices that wait for each other: the program goes on if a callback fails, and fails in the end.
+
+    So does it in all processes. It runs once at a time, so that it is known which run an exception belongs to.
+    """
+    for callback in callbacks:
+        callback.goes_on = True
+    lock = threading.Lock()
+
+    def run(buffers: Sequence[Any]) -> Any:
+        with lock:
+            results = execute(buffers)
+            first = take_raised(callbacks)
+            while take_raised(callbacks) is not None:
+                pass
+        if len(at.group.processes) > 1:
+            told = "nothing" if first is None else f"{type(first).__name__}: {first!s:.200}"
+            try:
+                peers.check_equal("what a program's callbacks have raised", told, at.group.processes, always=True)
+            except CorejaxError:
+                if first is None:
+                    raise
+        if first is not None:
+            raise _CallbackFailed(first)
+        return results
+    return run
+
+
+class _CallbackFailed(RuntimeError):
+    """A callback has raised the argument, and the program went on."""
 
 
 #: By device, a program that does nothing. The runtime starts it when those have ended that this thread started before.
@@ -188,6 +222,8 @@ def _failure(error: Exception, args: Sequence[object], at: Place | Division, don
     """The exception to raise when execution failed with `error`."""
     if isinstance(error, CorejaxError):
         return error
+    if isinstance(error, _CallbackFailed):
+        return error.args[0]  # type: ignore[no-any-return]
     raised = take_raised(callbacks)
     if raised is not None:
         return raised

@@ -833,6 +833,76 @@ def pmap_over_own_devices() -> Any:
     return []
 
 
+# Callbacks
+
+CALLED: list[Any] = []
+
+
+def doubled(x: Any) -> Any:
+    CALLED.append(np.asarray(x))
+    return np.asarray(x) * 2
+
+
+def fails_in_first(x: Any) -> Any:
+    if cj.process_index() == 0:
+        raise KeyError("mine")
+    return np.asarray(x)
+
+
+def like(x: Any) -> Any:
+    return cj.ShapeDtypeStruct(x.shape, x.dtype)
+
+
+@program
+def callbacks_of_whole_arrays() -> Any:
+    """The process with the first device calls them, and all get the results."""
+    from corejax.experimental import io_callback
+    x, n = divided(numbers(side())), len(CALLED)
+    out = [cj.jit(lambda x: cj.pure_callback(doubled, like(x), x))(x),
+           cj.jit(lambda x: io_callback(doubled, like(x), x) + x)(x),
+           cj.jit(lambda x: lax.scan(lambda c, _: (io_callback(doubled, like(c), c), None), x, None, 3)[0])(x),
+           cj.jit(lambda x: (cj.debug.callback(doubled, x.max()), x)[1])(x)]
+    cj.block_until_ready(out)
+    assert len(CALLED) - n == (6 if cj.process_index() == 0 else 0)
+    for f in (lambda x: io_callback(doubled, like(x), x, ordered=True),
+              lambda x: cj.debug.callback(doubled, x, ordered=True), lambda x: cj.debug.print("{}", x, ordered=True)):
+        assert "can't happen in a program for several devices" in refusal(lambda f=f: cj.jit(f)(x))
+    if PROCESSES > 1:
+        for f in (lambda: cj.pure_callback(doubled, like(x), x), lambda: cj.debug.print("{}", x)):
+            assert "doesn't hold the whole array" in refusal(f)
+    return out
+
+
+@program
+def callbacks_on_each_device() -> Any:
+    from corejax.experimental import io_callback
+    x, n = numbers(side()), len(CALLED)
+    out = [mapped(lambda x: cj.pure_callback(doubled, like(x), x))(x), mapped(lambda x: io_callback(doubled, like(x), x))(x),
+           mapped(lambda x: lax.pmax(cj.pure_callback(doubled, like(x), x), "x"), out_specs=P())(x),
+           mapped(lambda x: (cj.debug.callback(doubled, x), x)[1])(x)]
+    cj.block_until_ready(out)
+    assert len(CALLED) - n == 4 * size() // PROCESSES
+    return out
+
+
+@program
+def callbacks_that_fail() -> Any:
+    """The exception comes where it was raised, a PeerError in the other processes; then all go on."""
+    x = divided(whole_numbers(side()))
+    for f in (cj.jit(lambda x: cj.pure_callback(fails_in_first, like(x), x)),
+              mapped(lambda x: lax.psum(cj.pure_callback(fails_in_first, like(x), x), "x"), out_specs=P()),
+              cj.jit(lambda x: lax.while_loop(lambda c: cj.pure_callback(
+                  fails_in_first, cj.ShapeDtypeStruct((), "bool"), c.sum() == 0), lambda c: c + 1, x)),
+              cj.jit(lambda x: lax.while_loop(lambda c: ~cj.pure_callback(
+                  fails_in_first, cj.ShapeDtypeStruct((), "bool"), c.sum() != 0), lambda c: c * 0 + 1, x * 0))):
+        for _ in range(2):
+            try:
+                raise AssertionError(f(x))
+            except (KeyError, cj.distributed.PeerError) as error:
+                assert cj.process_index() == 0 if isinstance(error, KeyError) else "KeyError: 'mine'" in str(error)
+    return cj.jit(lambda x: x + x.sum())(x)
+
+
 # Programs that are compiled, and saved
 
 @program
