@@ -14,25 +14,31 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from types import TracebackType
 
 from corejax.base.errors import CorejaxRuntimeError
+from corejax.base.late import late
 from corejax.base.source import here
+
+fcntl = late("fcntl")  # POSIX systems have it
 
 _MAGIC = b"corejax compiled program 1\n"
 _HEAD = len(_MAGIC) + 64
 
 _ENTRY = re.compile(r"[0-9a-f]{64}\.xla")
-_UNFINISHED = re.compile(r"[0-9a-f]{64}\.[0-9a-f]{16}\.new")
+_UNFINISHED = re.compile(r"[0-9a-f]{64}\.(?:[0-9a-f]{16}\.new|lock)")
 
 #: Whether the system can open files relative to an open directory, and has owners.
 _POSIX = os.open in os.supports_dir_fd
 
 #: A temporary file older than this many seconds was abandoned: its writer was killed.
 _ABANDONED = 3600
+
+#: How long to wait for another process that compiles the same program, and how often to look, in seconds.
+_PATIENCE, _LOOK = 300.0, 0.02
 
 #: Bytes that this process has written to a directory since it last checked how full it is.
 _written: dict[str, int] = {}
@@ -114,6 +120,47 @@ class Directory:
                 if used:
                     os.utime(fd)
         return program
+
+    @contextmanager
+    def turn(self, key: bytes, look: Callable[[], None]) -> Iterator[None]:
+        """Wait while another process compiles this program: until there is an entry, or its turn is over.
+
+        Whoever has the turn holds a lock on a file, which it loses if it dies. Where that isn't possible, and after a
+        while, each compiles for itself. `look` is called while waiting, and may raise.
+        """
+        name = f"{key.hex()}.lock"
+        fd = self._lock(name, key, look)
+        try:
+            yield
+        finally:
+            if fd is not None:
+                self._remove(name)  # while it is locked: who waits for it looks whether it is still there
+                os.close(fd)
+
+    def _lock(self, name: str, key: bytes, look: Callable[[], None]) -> int | None:
+        """The locked file; None if there is an entry, or no lock to be had."""
+        until = time.monotonic() + _PATIENCE
+        while time.monotonic() < until:
+            try:
+                fd = os.open(name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600, dir_fd=self._fd)
+            except OSError:
+                return None  # this user can't write here
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if _is(name, self._fd, fd):
+                    return fd
+                os.close(fd)
+                continue
+            except BlockingIOError:
+                os.close(fd)
+            except OSError:  # a file system without locks
+                os.close(fd)
+                return None
+            if _is(_name(key), self._fd):
+                return None
+            look()
+            time.sleep(_LOOK)
+        return None
 
     def survey(self) -> Iterator[tuple[int, Fault | None]]:
         """The size of each entry, and what is wrong with it. Changes nothing."""
@@ -209,6 +256,15 @@ class Directory:
 
 def _name(key: bytes) -> str:
     return f"{key.hex()}.xla"
+
+
+def _is(name: str, folder: int, fd: int | None = None) -> bool:
+    """Whether a file is there, and is the open one."""
+    try:
+        there = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except OSError:
+        return False
+    return fd is None or os.path.samestat(there, os.fstat(fd))
 
 
 def _digest(key: bytes, program: bytes) -> bytes:

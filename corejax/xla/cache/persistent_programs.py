@@ -18,6 +18,7 @@ from corejax.base import _jaxlib
 from corejax.base.config import config
 from corejax.installed import groups
 from corejax.xla.cache.persistent_files import Directory, Fault, fault_of
+from corejax.xla.runtime import peers
 from corejax.xla.runtime.places import Group, Place
 
 if TYPE_CHECKING:
@@ -58,9 +59,18 @@ def _through(path: str, key: bytes, place: Place | Group, module: Module, option
         found = _load(directory, key, place, options, faults)
         if found is not None:
             return found
-        loaded = _jaxlib.compile_module(place.client, module, place.devices, options)
-        _keep(directory, key, place, loaded, faults)
-        return loaded
+        with directory.turn(key, peers.check):
+            found = _load(directory, key, place, options, []) if not faults else None
+            if found is not None:
+                return found
+            return _compiled(directory, key, place, module, options, faults)
+
+
+def _compiled(directory: Directory, key: bytes, place: Place | Group, module: Module, options: object,
+              faults: list[Fault]) -> Any:
+    loaded = _jaxlib.compile_module(place.client, module, place.devices, options)
+    _keep(directory, key, place, loaded, faults)
+    return loaded
 
 
 def _load(directory: Directory, key: bytes, place: Place | Group, options: object, faults: list[Fault]) -> Any:

@@ -44,6 +44,9 @@ class Peers(Protocol):
         It may raise a `CorejaxError` instead: if others run another program, or are gone.
         """
 
+    def check(self) -> None:
+        """Raise if others are gone."""
+
     def reason(self, error: BaseException) -> CorejaxRuntimeError | None:
         """The error that says why the runtime failed in this way, if it is because of another process."""
 
@@ -100,6 +103,12 @@ def started_together(start: Callable[..., Any], program: Program) -> Callable[..
     """The function to start a program with that runs in several processes."""
     assert _state.peers is not None  # else there is no device of another process
     return _state.peers.started_together(start, program)
+
+
+def check() -> None:
+    """Raise if others are gone."""
+    if _state.peers is not None:
+        _state.peers.check()
 
 
 def reason(error: BaseException) -> CorejaxRuntimeError | None:

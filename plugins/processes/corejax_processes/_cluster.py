@@ -74,7 +74,7 @@ class Cluster:
             if first:
                 self._agree(group, program, fingerprint, name)
                 first = False
-            self._check()
+            self.check()
             with group.lock:
                 for late in ended.keys() & members:
                     if ended[late].get(_text(program.processes), 0) <= group.count:
@@ -84,7 +84,7 @@ class Cluster:
             return start(*args, **kwargs)
         return execute
 
-    def _check(self) -> None:
+    def check(self) -> None:
         if self.has_left:
             raise _errors.left()
         if self.link.failure is not None:
@@ -95,7 +95,7 @@ class Cluster:
         with group.lock:
             if not self.compares or fingerprint in group.agreed:
                 return
-            self._check()
+            self.check()
             group.asked += 1
             key, members = f"program {group.asked} of {_text(program.processes)}", program.processes
             what = f"to run {name} for the first time"
@@ -112,7 +112,7 @@ class Cluster:
     def check_equal(self, what: str, value: str, processes: Sequence[int], always: bool) -> None:
         if not (self.compares or always):
             return
-        self._check()
+        self.check()
         group = self._groups.setdefault(tuple(processes), _Started())
         with group.lock:
             group.asked += 1
