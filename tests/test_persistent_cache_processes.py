@@ -221,10 +221,11 @@ def test_a_process_killed_while_it_writes_leaves_no_entry(tmp_path):
     """
     done = subprocess.run([sys.executable, "-c", script(PROGRAMS, FEW, killed)], env=environment(place), timeout=120)
     assert -signal.SIGKILL == done.returncode
-    assert [".new"] == [path.suffix for path in place.iterdir()]
+    assert {".new", ".lock"} == {path.suffix for path in place.iterdir()}
     count, _, told = python(script(PROGRAMS, FEW, REPORT), place)
     assert (3, []) == (count, told)
     assert 3 == len(list(place.glob("*.xla")))
+    assert [] == list(place.glob("*.lock"))  # who died has lost it
 
 
 def test_what_one_damaged_entry_costs_is_one_compilation(tmp_path):

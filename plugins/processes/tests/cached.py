@@ -7,11 +7,11 @@ import sys
 from typing import Any
 
 import numpy as np
-from together import keep
 
 import corejax as cj
 from corejax import NamedSharding, P, lax
 from corejax.base import _jaxlib
+from together import keep
 
 DONE = {"compile_module": 0, "load_executable": 0}
 

@@ -1,6 +1,6 @@
 """Programs that do the same in one process and in several: what each device has in the end is the same, too.
 
-Started as a script, it runs those of the table whose names begin with one of the arguments, or all.
+Started as a script, it runs those of the table whose names begin with one of the arguments; or all, or the quick ones.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import corejax as cj
-from corejax import NamedSharding, P, lax, tree
-from corejax import numpy as jnp
+from corejax import NamedSharding, P, lax, numpy as jnp
 from corejax.core import flatten
 from corejax.errors import CorejaxError
-from corejax.sharding import Mesh, SingleDeviceSharding
+from corejax.sharding import Mesh
 
 PROCESSES = int(os.environ.get("TOGETHER_PROCESSES", "1"))
 
 #: How many processes there are on the other side.
 SPLIT = int(os.environ.get("SPLIT", PROCESSES))
 
-#: Of all programs, and what they are about: those in several processes whose sums come in another order than in one.
+#: By their names; those whose sums come in another order than in one process; and those that take long.
 TABLE: dict[str, Callable[[], Any]] = {}
 ROUNDED: set[str] = set()
+THOROUGH: set[str] = set()
 
 
 class Fact(NamedTuple):
@@ -52,6 +52,12 @@ def rounded(function: Callable[[], Any]) -> Callable[[], Any]:
     """Add one that sums over devices: processes add up the sums of their own devices, in another order than one does."""
     ROUNDED.add(function.__name__)
     return program(function)
+
+
+def thorough(function: Callable[[], Any]) -> Callable[[], Any]:
+    """Leave it out of what every change must pass."""
+    THOROUGH.add(function.__name__)
+    return function
 
 
 def facts(x: Any) -> Any:
@@ -80,8 +86,11 @@ def main(names: list[str]) -> None:
     from together import keep
     if PROCESSES > 1:
         cj.distributed.initialize(heartbeat_timeout_seconds=20)
-    chosen = {name: function for name, function in TABLE.items()
-              if not names or any(name.startswith(each) for each in names)}
+    if names in (["quick"], ["thorough"]):
+        chosen = {name: function for name, function in TABLE.items() if (name in THOROUGH) == (names == ["thorough"])}
+    else:
+        chosen = {name: function for name, function in TABLE.items()
+                  if not names or any(name.startswith(each) for each in names)}
     found = {}
     for name, function in chosen.items():
         start = time.perf_counter()
@@ -154,12 +163,14 @@ def side() -> int:
 # Putting arrays on devices
 
 @program
+@thorough
 def put_in_every_way() -> Any:
     x = numbers(side(), side())
     return [divided(x, spec, mesh) for mesh, spec in each_way()]
 
 
 @program
+@thorough
 def put_types() -> Any:
     n = side()
     dtypes = ["float16", "bfloat16", "float32", "complex64", "complex128", "int8", "uint16", "int64", "bool"]
@@ -178,6 +189,7 @@ def put_scalars_and_nothing() -> Any:
 
 
 @program
+@thorough
 def put_from_one_sharding_to_another() -> Any:
     x = divided(numbers(side(), side()))
     out = []
@@ -217,6 +229,7 @@ def put_pytrees() -> Any:
 # jit
 
 @program
+@thorough
 def jit_in_every_way() -> Any:
     x = numbers(side(), side())
     out = []
@@ -226,6 +239,7 @@ def jit_in_every_way() -> Any:
 
 
 @program
+@thorough
 def jit_out_shardings() -> Any:
     x = numbers(side(), side())
     return [cj.jit(lambda x: x + 1, out_shardings=NamedSharding(grid(), spec))(divided(x, P("a", "b"), grid()))
@@ -241,6 +255,7 @@ def jit_in_shardings() -> Any:
 
 
 @rounded
+@thorough
 def jit_products() -> Any:
     x, y = numbers(side(), side()), numbers(side(), side(), seed=1)
     f = cj.jit(lambda x, y: x @ y)
@@ -248,12 +263,14 @@ def jit_products() -> Any:
 
 
 @rounded
+@thorough
 def jit_sums() -> Any:
     x = divided(numbers(side(), side()), P("a", "b"), grid())
     return cj.jit(lambda x: (x.sum(), x.sum(0), x.sum(1), x.mean(), x.std()))(x)
 
 
 @program
+@thorough
 def jit_sums_without_rounding() -> Any:
     x = divided(whole_numbers(side(), side()), P("a", "b"), grid())
     return cj.jit(lambda x: (x.sum(), x.sum(0), x.sum(1), x.max(), x.argmax(0), x.min(1), (x > 0).all(),
@@ -289,6 +306,7 @@ def jit_closes_over_arrays() -> Any:
 
 
 @program
+@thorough
 def jit_closes_over_little() -> Any:
     w = divided(numbers(side()))
     x = divided(numbers(side(), side(), seed=2))
@@ -318,6 +336,7 @@ def jit_donates() -> Any:
 
 
 @program
+@thorough
 def jit_nests() -> Any:
     inner = cj.jit(lambda x: lax.cos(x) - 1)
     return cj.jit(lambda x: inner(x) * inner(x + 1).sum())(divided(whole_numbers(side()) * 0))
@@ -329,6 +348,7 @@ def jit_host_arguments() -> Any:
 
 
 @program
+@thorough
 def jit_weak_types() -> Any:
     x = divided(numbers(side(), dtype=np.float32))
     return [x * 2.0, cj.jit(lambda x: x * 2.0)(x), divided(2.0, P()) * x, x.sum() * 0 + 1]
@@ -349,6 +369,7 @@ def jit_constraints() -> Any:
 # Transformations
 
 @program
+@thorough
 def grad_of_divided() -> Any:
     x = divided(numbers(side(), side()), P("a", "b"), grid())
     return [cj.grad(lambda x: (lax.sin(x) ** 2).sum())(x), cj.jit(cj.grad(lambda x: (lax.sin(x) ** 2).sum()))(x)]
@@ -361,6 +382,7 @@ def grad_of_a_network() -> Any:
 
 
 @program
+@thorough
 def jvp_and_linearize() -> Any:
     x = divided(numbers(side()))
     y, linear = cj.linearize(lambda x: lax.sin(x) * x, x)
@@ -375,6 +397,7 @@ def vjp_of_divided() -> Any:
 
 
 @program
+@thorough
 def vmap_of_divided() -> Any:
     x = divided(numbers(side(), side()), P("a", "b"), grid())
     return [cj.vmap(lambda row: lax.sin(row) - row[0])(x), cj.jit(cj.vmap(lambda row: jnp.sort(row)))(x),
@@ -382,17 +405,20 @@ def vmap_of_divided() -> Any:
 
 
 @program
+@thorough
 def jacobians() -> Any:
     x = divided(numbers(size()))
     return [cj.jit(cj.jacfwd(lambda x: x * x))(x), cj.jit(cj.jacrev(lambda x: lax.sin(x)))(x)]
 
 
 @rounded
+@thorough
 def hessian_of_divided() -> Any:
     return cj.jit(cj.hessian(lambda x: (lax.sin(x) * x.sum()).sum()))(divided(numbers(size())))
 
 
 @program
+@thorough
 def policies() -> Any:
     w, x = divided(numbers(side(), side()) / 10, P(None, "x")), divided(whole_numbers(side()), P())
     out = []
@@ -404,6 +430,7 @@ def policies() -> Any:
 
 
 @program
+@thorough
 def custom_rules() -> Any:
     @cj.custom_vjp
     def f(x: Any) -> Any:
@@ -423,12 +450,14 @@ def scans() -> Any:
 
 
 @program
+@thorough
 def scans_along_the_division() -> Any:
     x = divided(numbers(side(), 3))
     return cj.jit(lambda x: lax.scan(lambda c, row: (c + row, c), jnp.zeros(3), x))(x)
 
 
 @program
+@thorough
 def loops() -> Any:
     x = divided(whole_numbers(side()))
     f = cj.jit(lambda x: lax.while_loop(lambda c: abs(c).sum() < 10000, lambda c: c * 2 + 1, x))
@@ -437,14 +466,16 @@ def loops() -> Any:
 
 
 @program
+@thorough
 def conditions() -> Any:
     x = divided(whole_numbers(side()))
-    f = lambda x: lax.cond(x.sum() > 0, lambda x: x + 1, lambda x: x - x.sum(), x)  # noqa: E731
+    f = lambda x: lax.cond(x.sum() > 0, lambda x: x + 1, lambda x: x - x.sum(), x)
     return [f(x), cj.jit(f)(x), cj.jit(f)(-x), cj.jit(cj.grad(lambda x: f(x).sum()))(x),
             cj.jit(lambda x: lax.switch(1, [lax.sin, lax.cos], x))(x)]
 
 
 @program
+@thorough
 def python_conditions() -> Any:
     x = divided(whole_numbers(side()))
     total = x.sum()
@@ -504,6 +535,7 @@ def shard_map_groups() -> Any:
 
 
 @program
+@thorough
 def shard_map_grid() -> Any:
     x = whole_numbers(side(), side())
     out = []
@@ -529,6 +561,7 @@ def shard_map_checked() -> Any:
 
 
 @program
+@thorough
 def shard_map_types() -> Any:
     n = side()
     return [mapped(lambda x: (lax.psum(x, "x"), lax.all_gather(x, "x"), lax.ppermute(x, "x", [(0, 1)])))(
@@ -543,12 +576,14 @@ def shard_map_bools() -> Any:
 
 
 @program
+@thorough
 def shard_map_nothing() -> Any:
     return [mapped(lambda x: lax.psum(x, "x"), P(None, "x"), P())(np.zeros((0, side()))),
             mapped(lambda x: lax.all_gather(x, "x", tiled=True), P("x"), P(None))(np.zeros((side(), 0)))]
 
 
 @program
+@thorough
 def shard_map_loops() -> Any:
     def f(x: Any) -> Any:
         return lax.fori_loop(0, 3, lambda i, c: lax.ppermute(c, "x", [(j, (j + 1) % size()) for j in range(size())])
@@ -579,6 +614,7 @@ def shard_map_on_fewer_devices() -> Any:
 # Operations that are evaluated at once
 
 @program
+@thorough
 def operations() -> Any:
     x = divided(numbers(side(), side()), P("a", "b"), grid())
     y = divided(numbers(side(), side(), seed=1), P("a", "b"), grid())
@@ -588,12 +624,14 @@ def operations() -> Any:
 
 
 @program
+@thorough
 def operations_of_different_divisions() -> Any:
     x = divided(numbers(side(), side()), P("a"), grid())
     return [x + divided(numbers(side(), side(), seed=1), P(None, "b"), grid()), x + numbers(side()), x * np.float32(2)]
 
 
 @program
+@thorough
 def indexing() -> Any:
     x = divided(numbers(side(), side()), P("a", "b"), grid())
     n = side()
@@ -602,6 +640,7 @@ def indexing() -> Any:
 
 
 @program
+@thorough
 def updates() -> Any:
     x = divided(numbers(side(), side()), P("a", "b"), grid())
     return [x.at[0].set(1.0), x.at[:, 1].add(2.0), x.at[np.array([0, side() - 1])].multiply(3.0), x.at[0, 0].get(),
@@ -615,12 +654,14 @@ def iteration() -> Any:
 
 
 @program
+@thorough
 def complex_numbers() -> Any:
     x = divided(numbers(side(), dtype=np.complex128))
     return [x * 1j, x.conj(), x.real, abs(x), cj.jit(lambda x: lax.exp(x) * x)(x)]
 
 
 @program
+@thorough
 def integers_and_bools() -> Any:
     x = divided(np.arange(side()) - 3)
     return [x // 2, x % 3, x & 1, x << 1, x > 0, (x > 0) & (x < 3), ~x, x.sum(), (x > 0).any(), jnp.cumsum(x),
@@ -628,6 +669,7 @@ def integers_and_bools() -> Any:
 
 
 @program
+@thorough
 def transforms_and_algebra() -> Any:
     x = numbers(8, side())
     return [cj.jit(jnp.linalg.qr)(divided(x @ x.T, P(), line())), jnp.linalg.inv(divided(x @ x.T + 9 * np.eye(8), P()))]
@@ -636,6 +678,7 @@ def transforms_and_algebra() -> Any:
 # Random numbers
 
 @program
+@thorough
 def random_numbers() -> Any:
     where = NamedSharding(line(), P("x"))
     make = cj.jit(lambda key: cj.random.normal(key, (side(), 3)), out_shardings=where)
@@ -644,6 +687,7 @@ def random_numbers() -> Any:
 
 
 @program
+@thorough
 def random_keys() -> Any:
     keys = divided(cj.random.split(cj.random.key(7), side()))
     return [keys, cj.jit(cj.vmap(lambda key: cj.random.normal(key, (2,))))(keys), keys[0], keys[1:3], cj.random.key_data(keys),
@@ -651,6 +695,7 @@ def random_keys() -> Any:
 
 
 @program
+@thorough
 def random_in_shard_map() -> Any:
     def f(key: Any) -> Any:
         return cj.random.normal(cj.random.fold_in(key, lax.axis_index("x")), (2,))
@@ -658,6 +703,7 @@ def random_in_shard_map() -> Any:
 
 
 @program
+@thorough
 def random_permutations() -> Any:
     return cj.jit(lambda key, x: cj.random.permutation(key, x))(cj.random.key(4), divided(numbers(side())))
 
@@ -697,6 +743,7 @@ def made_from_callbacks() -> Any:
 
 
 @program
+@thorough
 def made_from_single_device_arrays() -> Any:
     x = numbers(side(), side())
     out = []
@@ -924,6 +971,7 @@ def compiled_by_one_only() -> Any:
 
 
 @program
+@thorough
 def exported() -> Any:
     x = divided(whole_numbers(side()))
     made = cj.export.export(cj.jit(lambda x: x * 2 + x.sum()))(x)

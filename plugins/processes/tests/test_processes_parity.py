@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from together import together
 
 pytest.importorskip("jax")

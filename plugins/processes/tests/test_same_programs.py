@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from programs import ROUNDED, TABLE, Fact
+
+from programs import ROUNDED, TABLE, THOROUGH, Fact
 from together import together
 
 SCRIPT = Path(__file__).with_name("programs.py")
 
 
-@cache
-def in_processes(processes: int, devices: int, split: int) -> list[dict[str, Any]]:
+def in_processes(which: str, processes: int, devices: int, split: int) -> list[dict[str, Any]]:
     """What each process has found out; `split` is how many there are on the side with several."""
-    outcomes = together(SCRIPT, processes, devices, seconds=300, environment={"SPLIT": str(split)})
+    outcomes = together(SCRIPT, processes, devices, [which], seconds=300, environment={"SPLIT": str(split)})
     for i, outcome in enumerate(outcomes):
         assert 0 == outcome.code, f"process {i}, after {outcome.out[-300:]}:\n{outcome.error[-5000:]}"
     return [outcome.results for outcome in outcomes]
@@ -53,14 +52,26 @@ def compare(wanted: Any, found: list[Any], is_rounded: bool) -> None:
             assert type(wanted) is type(each) and wanted == each
 
 
-@pytest.mark.parametrize(("processes", "devices"), [
-    (2, 2), *[pytest.param(n, d, marks=pytest.mark.exhaustive) for n, d in ((4, 1), (2, 1), (2, 4))]])
-@pytest.mark.parametrize("name", TABLE)
-def test_each_device_has_the_same_as_in_one_process(processes: int, devices: int, name: str) -> None:
-    (wanted,), found = in_processes(1, processes * devices, processes), in_processes(processes, devices, processes)
-    assert not isinstance(wanted[name], str), wanted[name]
-    for outcome in found:
-        assert not isinstance(outcome[name], str), outcome[name]
-    assert {len(wanted[name])} == {len(each[name]) for each in found}
-    for i, one in enumerate(wanted[name]):
-        compare(one, [each[name][i] for each in found], name in ROUNDED)
+@pytest.mark.parametrize(("processes", "devices", "which"), [
+    pytest.param(processes, devices, which, marks=[] if (processes, devices, which) == (2, 2, "quick")
+                 else pytest.mark.exhaustive)
+    for processes, devices in ((2, 2), (4, 1), (2, 1), (2, 4)) for which in ("quick", "thorough")])
+def test_each_device_has_the_same_as_in_one_process(processes: int, devices: int, which: str) -> None:
+    wanted, = in_processes(which, 1, processes * devices, processes)  # all at once: a start of processes takes long
+    found = in_processes(which, processes, devices, processes)
+    assert {name for name in TABLE if (name in THOROUGH) == (which == "thorough")} == wanted.keys()
+    problems = {}
+    for name in wanted:
+        try:
+            compare_all(name, wanted[name], [each[name] for each in found])
+        except AssertionError as error:
+            problems[name] = str(error)
+    assert {} == problems, "\n\n".join(f"{name}: {problem}" for name, problem in problems.items())
+
+
+def compare_all(name: str, wanted: Any, found: list[Any]) -> None:
+    for outcome in (wanted, *found):
+        assert not isinstance(outcome, str), outcome
+    assert {len(wanted)} == {len(outcome) for outcome in found}
+    for i, one in enumerate(wanted):
+        compare(one, [outcome[i] for outcome in found], name in ROUNDED)

@@ -10,10 +10,10 @@ import time
 from pathlib import Path
 
 import pytest
-from together import Outcome, together
 
 from corejax.xla.cache import persistent_files
 from corejax.xla.cache.persistent_files import Directory
+from together import Outcome, together
 
 SCRIPT = Path(__file__).with_name("cached.py")
 
