@@ -2,8 +2,8 @@
 
     python -m benchmarks.processes [rounds]
 
-Both are started in turn, in pairs. Each figure is the median over pairs, with the quartiles in brackets; a ratio above 1
-says that corejax is faster. What a process measures is the median of many calls, after some that don't count.
+Both are started in turn, in pairs. Each figure is the median over pairs, with the quartiles in brackets; a ratio above
+1 says that corejax is faster. What a process measures is the median of many calls, after some that don't count.
 """
 
 from __future__ import annotations

@@ -19,24 +19,23 @@ _programs: BoundedCache[Any, Executable] = BoundedCache(256)
 
 def moved(x: Array, here: Home, there: Home) -> Array | None:
     """The array, which is here, at another home; None if the way through host memory is the better one."""
-    if type(here) is not Spread:
+    if type(here) is not Spread or type(there) is not Spread:
         return None
-    if type(there) is not Spread or here.group is not there.group:
+    if here.group is not there.group:
         return None if here.is_common else _through_copies(x, here, there)
     # Devices that compute in host memory have it all at hand: a program takes two to ten times as long there.
     return None if here.group.platform == "cpu" and here.is_common else by_program(x, here, there)
 
 
-def _through_copies(x: Array, here: Spread, there: Home) -> Array:
+def _through_copies(x: Array, here: Spread, there: Spread) -> Array:
     """An array of several processes on other devices, or on the same in another order: each process gets all of it."""
     if not here.own:
         raise CorejaxValueError(
             "device_put: this process has no part of the array", where=here_in_source(),
             got=f"{x.aval} with {here.user_sharding}", wanted="an array with parts on devices of this process",
             todo="call it in the processes that have parts, and move to their devices only")
-    spread: Any = here
-    copies = by_program(x, here, client.registered(here.group.everywhere(x.aval.stored.ndim,
-                                                                        spread.user_sharding.mesh)))
+    mesh: Any = here.user_sharding.mesh
+    copies = by_program(x, here, client.registered(here.group.everywhere(x.aval.stored.ndim, mesh)))
     return Array.from_device(there.put_shared(x.aval, to_numpy(copies)), x.aval)
 
 

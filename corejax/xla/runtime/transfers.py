@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from corejax.arrays import devices
 from corejax.arrays.array import Array, as_array
-from corejax.arrays.storage import buffer_of, host_in_order, host_of, is_on_device, live, to_numpy
+from corejax.arrays.storage import buffer_of, home_of, host_in_order, host_of, is_on_device, live, to_numpy
 from corejax.base import dtypes
 from corejax.base.avals import ShapedArray
 from corejax.xla.runtime import client
@@ -189,7 +190,8 @@ class Divided:
             buffer = live(x)
             if buffer._sharding is spread.sharding:
                 return buffer
-            return spread.put_copy(aval, to_numpy(x))
+            there = devices.mover.moved(x, home_of(x), spread)
+            return spread.put_copy(aval, to_numpy(x)) if there is None else live(there)
         if aval.dtype == dtypes.float0:
             return spread.put_shared(aval.stored, np.zeros(aval.shape, np.bool_))
         if type(x) is Array:

@@ -344,7 +344,8 @@ class _Parts:
         if isinstance(x, Array) and not x.is_deleted() and x.sharding.is_equivalent_to(mine, x.ndim):
             shape = [size * (self._mesh.size if i == axis else 1) // (self._mine.size if i == axis else 1)
                      for i, size in enumerate(x.shape)]
-            return make_array_from_single_device_arrays(shape, theirs, [shard.data for shard in x.addressable_shards])
+            pieces: list[Any] = [shard.data for shard in x.addressable_shards]
+            return make_array_from_single_device_arrays(shape, theirs, pieces)
         return make_array_from_process_local_data(theirs, x)
 
     def own(self, x: Any, axis: int | None) -> Any:
@@ -352,8 +353,8 @@ class _Parts:
         spec = _spec(self._name, axis)
         x = device_put(x, NamedSharding(self._mesh, spec))  # it is there, unless it has no elements
         shape = [size // self._mesh.size * self._mine.size if i == axis else size for i, size in enumerate(x.shape)]
-        return make_array_from_single_device_arrays(shape, NamedSharding(self._mine, spec),
-                                                    [shard.data for shard in x.addressable_shards])
+        pieces: list[Any] = [shard.data for shard in x.addressable_shards]
+        return make_array_from_single_device_arrays(shape, NamedSharding(self._mine, spec), pieces)
 
 
 def _positions(argnums: Any, what: str) -> tuple[int, ...]:

@@ -5,11 +5,14 @@ Started as a script, it runs those of the table whose names begin with one of th
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
 import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,7 +52,7 @@ def program(function: Callable[[], Any]) -> Callable[[], Any]:
 
 
 def rounded(function: Callable[[], Any]) -> Callable[[], Any]:
-    """Add one that sums over devices: processes add up the sums of their own devices, in another order than one does."""
+    """Add one that sums over devices: processes add up sums of their own devices, in another order than one does."""
     ROUNDED.add(function.__name__)
     return program(function)
 
@@ -294,7 +297,7 @@ def jit_on_one_process_devices() -> Any:
                                                       out_specs=P()))(x), lax.scan(lambda c, _: (c * 2, c), y, None, 2)]
         where = NamedSharding(mesh, P("x"))
         out += [cj.jit(lambda x: x * 2 + x.sum(), in_shardings=where)(whole_numbers(2 * count)),
-                cj.jit(lambda: jnp.arange(2.0 * count), out_shardings=where)(),
+                cj.jit(partial(jnp.arange, 2.0 * count), out_shardings=where)(),
                 cj.shard_map(lambda x: lax.psum(x, "x"), mesh=mesh, in_specs=P("x"), out_specs=P())(np.ones(2 * count))]
     return out
 
@@ -485,7 +488,10 @@ def python_conditions() -> Any:
 
 # shard_map
 
-def mapped(f: Callable[..., Any], in_specs: Any = P("x"), out_specs: Any = P("x"), mesh: Any = None) -> Any:
+ALONG = P("x")
+
+
+def mapped(f: Callable[..., Any], in_specs: Any = ALONG, out_specs: Any = ALONG, mesh: Any = None) -> Any:
     return cj.jit(cj.shard_map(f, mesh=mesh or line(), in_specs=in_specs, out_specs=out_specs, check_vma=False))
 
 
@@ -618,9 +624,9 @@ def shard_map_on_fewer_devices() -> Any:
 def operations() -> Any:
     x = divided(numbers(side(), side()), P("a", "b"), grid())
     y = divided(numbers(side(), side(), seed=1), P("a", "b"), grid())
-    return [x + y, x * 2, 2 - x, -x, x > y, lax.sin(x), x.T, abs(x), x ** 2, x / y, jnp.where(x > 0, x, y), x.astype("f4"),
-            jnp.maximum(x, y), x.reshape(-1), x.reshape(side() // 2, -1), jnp.concatenate([x, y]), jnp.stack([x, y]), x.real,
-            jnp.exp(x), x.round(), x == x]
+    return [x + y, x * 2, 2 - x, -x, x > y, lax.sin(x), x.T, abs(x), x ** 2, x / y, jnp.where(x > 0, x, y),
+            x.astype("f4"), jnp.maximum(x, y), x.reshape(-1), x.reshape(side() // 2, -1), jnp.concatenate([x, y]),
+            jnp.stack([x, y]), x.real, jnp.exp(x), x.round(), x == y]
 
 
 @program
@@ -690,8 +696,9 @@ def random_numbers() -> Any:
 @thorough
 def random_keys() -> Any:
     keys = divided(cj.random.split(cj.random.key(7), side()))
-    return [keys, cj.jit(cj.vmap(lambda key: cj.random.normal(key, (2,))))(keys), keys[0], keys[1:3], cj.random.key_data(keys),
-            cj.jit(cj.vmap(lambda key: cj.random.split(key, 2)))(keys), cj.random.fold_in(divided(cj.random.key(1), P()), 3)]
+    return [keys, cj.jit(cj.vmap(lambda key: cj.random.normal(key, (2,))))(keys), keys[0], keys[1:3],
+            cj.random.key_data(keys), cj.jit(cj.vmap(lambda key: cj.random.split(key, 2)))(keys),
+            cj.random.fold_in(divided(cj.random.key(1), P()), 3)]
 
 
 @program
@@ -729,6 +736,48 @@ def deleted() -> Any:
     return [x.is_deleted(), refusal(lambda: x + 1), refusal(lambda: np.asarray(x))]
 
 
+@program
+def refused_where_parts_are_elsewhere() -> Any:
+    """What needs all elements says what to do instead; what needs the parts here goes on."""
+    x, me = divided(whole_numbers(side())), cj.process_index()
+    one = divided(np.ones(size() - size() + 1), P(), Mesh(np.array(cj.devices()[-1:], object), ("x",)))
+    if PROCESSES == 1:
+        return []
+    assert not x.is_fully_addressable and not x.is_fully_replicated
+    for wrong in (lambda: np.asarray(x), lambda: x.tolist(), lambda: list(np.nditer(x)), lambda: pickle.dumps(x),
+                  lambda: copy.deepcopy(x), lambda: x.tobytes(), lambda: cj.device_get(x),
+                  lambda: np.add(x, 1), lambda: cj.device_put(x, cj.local_devices()[0]), lambda: x.__array__(),
+                  lambda: np.sin(x), lambda: sorted(np.array(x))):
+        told = refusal(wrong)
+        assert "doesn't hold the whole array" in told, told
+    for wrong in (lambda: np.from_dlpack(x), lambda: x.__dlpack__(), lambda: x.item(), lambda: bool(x), lambda: float(x),
+                  lambda: x.device.id, lambda: x.addressable_data(99)):
+        try:
+            raise AssertionError(f"not refused: {wrong()}")
+        except (CorejaxError, AttributeError, BufferError) as error:
+            assert str(error)
+    assert "of which this process has" in repr(x) and str(x) == f"{x}" == repr(x)
+    for shard in x.addressable_shards:
+        np.testing.assert_array_equal(whole_numbers(side())[shard.index], np.asarray(shard.data))
+    assert [s.data is None for s in x.global_shards] == [s.device not in cj.local_devices() for s in x.global_shards]
+    np.testing.assert_array_equal(np.asarray(x.addressable_data(0)), np.asarray(x.addressable_shards[0].data))
+    assert copy.copy(x).shape == x.shape
+    if me != PROCESSES - 1:
+        assert [] == one.addressable_shards and "this process has nothing" in repr(one)
+    other = next(device for device in cj.devices() if device not in cj.local_devices())
+    assert "belongs to another process" in refusal(lambda: cj.device_put(1.0, other))
+    assert "belongs to another process" in refusal(lambda: cj.jit(lambda x: x).lower(1.0).compile(device=other))
+    assert "differ between processes" in refusal(lambda: divided(np.arange(side()) + me))
+    assert "differ between processes" in refusal(lambda: divided(jnp.arange(side()) + me))
+    with_wrong = NamedSharding(line(), P("x"))
+    for wrong in (lambda: cj.make_array_from_callback((side(),), with_wrong, lambda index: np.ones(99)),
+                  lambda: cj.make_array_from_process_local_data(with_wrong, np.ones(2), (side(), 2)),
+                  lambda: cj.make_array_from_process_local_data(with_wrong, np.ones(99), (side(),)),
+                  lambda: cj.make_array_from_single_device_arrays((side(),), with_wrong, [])):
+        assert refusal(wrong)
+    return []
+
+
 # Making arrays
 
 @program
@@ -749,10 +798,8 @@ def made_from_single_device_arrays() -> Any:
     out = []
     for mesh, spec in each_way():
         sharding = NamedSharding(mesh, spec)
-        own = sharding.addressable_devices_indices_map(x.shape) if hasattr(
-            sharding, "addressable_devices_indices_map") else {
-            d: i for d, i in zip(sharding.flat_devices, sharding.indices(x.shape), strict=True) if d in cj.local_devices()}
-        pieces = [cj.device_put(x[index], device) for device, index in own.items()]
+        pieces = [cj.device_put(x[index], device) for device, index in
+                  zip(sharding.flat_devices, sharding.indices(x.shape), strict=True) if device in cj.local_devices()]
         out.append(cj.make_array_from_single_device_arrays(x.shape, sharding, pieces[::-1]))
     return out
 
@@ -764,7 +811,8 @@ def made_from_local_data() -> Any:
     mine = slice(n * me, n * (me + 1))
     where = NamedSharding(line(), P("x"))
     return [cj.make_array_from_process_local_data(where, x[mine]),
-            cj.make_array_from_process_local_data(where, x[mine], x.shape), cj.make_array_from_process_local_data(where, x, x.shape),
+            cj.make_array_from_process_local_data(where, x[mine], x.shape),
+            cj.make_array_from_process_local_data(where, x, x.shape),
             cj.make_array_from_process_local_data(NamedSharding(line(), P(None, "x")), x[:, mine]),
             cj.make_array_from_process_local_data(NamedSharding(line(), P()), x)]
 
@@ -816,7 +864,7 @@ def broadcast_and_compared() -> Any:
     utils.assert_equal({"a": np.ones(3), "b": 5}, "must be the same")
     if PROCESSES > 1:
         assert "differ between processes" in refusal(lambda: utils.assert_equal(np.ones(3) * me))
-        assert "exactly one process must be the source" in refusal(lambda: utils.broadcast_one_to_all(1, is_source=True))
+        assert "exactly one process" in refusal(lambda: utils.broadcast_one_to_all(1, is_source=True))
         assert "differ" in refusal(lambda: utils.sync_global_devices(f"here {me}"))
     utils.assert_equal(1)
     return first
@@ -837,9 +885,11 @@ def pmapped(f: Callable[..., Any], *args: Any, **how: Any) -> Any:
 def pmap_computes() -> Any:
     n, x = size(), whole_numbers(size(), 3)
     turn = [(i, (i + 1) % n) for i in range(n)]
-    return [pmapped(lambda x: x * 2, x), pmapped(lambda x: lax.psum(x, "i"), x), pmapped(lambda x: lax.axis_index("i"), x),
-            pmapped(lambda x: lax.all_gather(x, "i"), x), pmapped(lambda x: lax.ppermute(x, "i", turn), x),
-            pmapped(lambda x, y: (x + y, {"a": x.sum() * y}), x, x + 1), pmapped(lambda x: lax.psum(x, "i"), x, axis_size=n),
+    return [pmapped(lambda x: x * 2, x), pmapped(lambda x: lax.psum(x, "i"), x),
+            pmapped(lambda x: lax.axis_index("i"), x), pmapped(lambda x: lax.all_gather(x, "i"), x),
+            pmapped(lambda x: lax.ppermute(x, "i", turn), x),
+            pmapped(lambda x, y: (x + y, {"a": x.sum() * y}), x, x + 1),
+            pmapped(lambda x: lax.psum(x, "i"), x, axis_size=n),
             pmapped(lambda x: lax.axis_index("i"), x, devices=cj.devices()), pmapped(lambda x: x > 0, x),
             pmapped(cj.grad(lambda x: lax.psum((x * x).sum(), "i")), x), pmapped(lambda x: x, np.zeros((n, 0)))]
 
@@ -876,7 +926,8 @@ def pmap_over_own_devices() -> Any:
             assert "can't be part of a program" in refusal(wrong)
         other = [d for d in cj.devices() if d not in cj.local_devices()]
         if len({d.process_index for d in other}) > 1:
-            assert "has none of the devices" in refusal(lambda: cj.pmap(lambda x: x, devices=other)(np.ones(len(other))))
+            theirs = cj.pmap(lambda x: x, devices=other)
+            assert "has none of the devices" in refusal(lambda: theirs(np.ones(len(other))))
     return []
 
 
@@ -924,7 +975,8 @@ def callbacks_of_whole_arrays() -> Any:
 def callbacks_on_each_device() -> Any:
     from corejax.experimental import io_callback
     x, n = numbers(side()), len(CALLED)
-    out = [mapped(lambda x: cj.pure_callback(doubled, like(x), x))(x), mapped(lambda x: io_callback(doubled, like(x), x))(x),
+    out = [mapped(lambda x: cj.pure_callback(doubled, like(x), x))(x),
+           mapped(lambda x: io_callback(doubled, like(x), x))(x),
            mapped(lambda x: lax.pmax(cj.pure_callback(doubled, like(x), x), "x"), out_specs=P())(x),
            mapped(lambda x: (cj.debug.callback(doubled, x), x)[1])(x)]
     cj.block_until_ready(out)
@@ -958,8 +1010,14 @@ def compiled_beforehand() -> Any:
     lowered = cj.jit(lambda x: x * 2 + x.sum()).lower(x)
     compiled = lowered.compile()
     cost = compiled.cost_analysis()
-    return [compiled(x), compiled(x + 1), cost["flops"] > 0, compiled.memory_analysis() is not None,
+    return [compiled(x), compiled(x + 1), compiled(cj.device_put(x, NamedSharding(line(), P()))), cost["flops"] > 0, compiled.memory_analysis() is not None,
             "all-reduce" in compiled.as_text(), lowered.as_text()]
+
+
+@program
+def compiled_for_another_division() -> Any:
+    x = divided(whole_numbers(side(), side()))
+    return cj.jit(lambda x: x * 2).lower(x).compile()(cj.device_put(x, NamedSharding(line(), P(None, "x"))))
 
 
 @program

@@ -43,7 +43,10 @@ def put(x: Any, spec: Any, mesh: Any = LINE) -> Any:
     return cj.device_put(x, NamedSharding(mesh, spec))
 
 
-def mapped(f: Any, in_specs: Any = P("x"), out_specs: Any = P("x"), mesh: Any = LINE) -> Any:
+ALONG = P("x")
+
+
+def mapped(f: Any, in_specs: Any = ALONG, out_specs: Any = ALONG, mesh: Any = LINE) -> Any:
     return cj.jit(cj.shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False))
 
 
@@ -68,7 +71,8 @@ PROGRAMS: dict[str, Callable[[], Any]] = {
         lambda x: lax.sin(lax.cos(x)).sum(), policy=cj.checkpoint_policies.nothing_saveable)(x)))(put(X, P("x"))),
     "shard_map, psum": lambda: mapped(lambda x: lax.psum(x, "x"), out_specs=P())(put(X, P("x"))),
     "shard_map, pmax and pmean": lambda: mapped(lambda x: (lax.pmax(x, "x"), lax.pmean(x, "x")))(put(X, P("x"))),
-    "shard_map, all_gather": lambda: mapped(lambda x: lax.all_gather(x, "x", tiled=True), out_specs=P())(put(X, P("x"))),
+    "shard_map, all_gather": lambda: mapped(lambda x: lax.all_gather(x, "x", tiled=True), out_specs=P())(
+        put(X, P("x"))),
     "shard_map, psum_scatter": lambda: mapped(lambda x: lax.psum_scatter(x, "x", tiled=True), P(None))(put(X, P())),
     "shard_map, ppermute": lambda: mapped(lambda x: lax.ppermute(x, "x", TURN))(put(X, P("x"))),
     "shard_map, all_to_all": lambda: mapped(lambda x: lax.all_to_all(x, "x", 1, 0, tiled=True))(put(X, P("x"))),

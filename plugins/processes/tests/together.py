@@ -52,8 +52,8 @@ def together(script: str | Path, processes: int, devices: int, args: Sequence[st
              environment: Mapping[str, str] | None = None) -> list[Outcome]:
     """The outcomes of a script (a path, or Python code) in so many processes, each with so many devices.
 
-    One process alone isn't told of others. All are killed if they take longer than `seconds`, which is an error; none is
-    left when this returns.
+    One process alone isn't told of others. All are killed if they take longer than `seconds`, which is an error; none
+    is left when this returns.
     """
     command = [sys.executable, str(script)] if isinstance(script, Path) else [sys.executable, "-c", script]
     common = {name: value for name, value in os.environ.items() if not name.startswith(("COREJAX_", "SLURM_"))}
