@@ -186,10 +186,10 @@ def _too_late(setting: str, got: object, started: str) -> CorejaxRuntimeError:
 
 def check_equal(what: str, array: Any, devices: Sequence[Device]) -> None:
     """Raise unless the processes of these devices, which all must call it, have the same array. Others may call it."""
-    processes = group_of(devices).processes
-    if len(processes) > 1 and places()[0].device.process_index in processes:
+    group = group_of(devices)
+    if group.meets:
         value = sha256(f"{array.aval} ".encode() + to_numpy(array).tobytes()).hexdigest()
-        peers.check_equal(what, f"{array.aval}, sha256 {value[:16]}", processes)
+        peers.check_equal(what, f"{array.aval}, sha256 {value[:16]}", group.processes)
 
 
 # Devices

@@ -185,7 +185,7 @@ def _to_the_end(execute: Callable[[Sequence[Any]], Any], callbacks: Sequence[Any
             first = take_raised(callbacks)
             while take_raised(callbacks) is not None:
                 pass
-        if len(at.group.processes) > 1:
+        if at.group.meets:
             told = "nothing" if first is None else f"{type(first).__name__}: {first!s:.200}"
             try:
                 peers.check_equal("what a program's callbacks have raised", told, at.group.processes, always=True)

@@ -133,6 +133,11 @@ class Group:
         """The first of its devices."""
         return self.places[0].device
 
+    @property
+    def meets(self) -> bool:
+        """Whether its devices belong to several processes, one of which is this one."""
+        return len(self.processes) > 1 and any([place.is_addressable for place in self.places])
+
     def spread(self, sharding: NamedSharding, ndim: int) -> Spread:
         """How arrays with this many axes are divided by a sharding of these devices."""
         key = sharding, ndim
