@@ -183,7 +183,7 @@ def test_the_compiler_gets_the_options_of_a_backend_before_those_of_a_call(site)
     assert ["[('xla_cpu_enable_fast_math', True)]"] == run(site, """
         from corejax.base import _jaxlib
         seen, make = [], _jaxlib.compile_options
-        _jaxlib.compile_options = lambda device, overrides: seen.extend(overrides) or make(device, overrides)
+        _jaxlib.compile_options = lambda ids, overrides, **more: seen.extend(overrides) or make(ids, overrides, **more)
         cj.jit(lambda x: x)(1.0)
         print(seen)""")
 
