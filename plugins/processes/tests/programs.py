@@ -750,8 +750,8 @@ def refused_where_parts_are_elsewhere() -> Any:
                   lambda: np.sin(x), lambda: sorted(np.array(x))):
         told = refusal(wrong)
         assert "doesn't hold the whole array" in told, told
-    for wrong in (lambda: np.from_dlpack(x), lambda: x.__dlpack__(), lambda: x.item(), lambda: bool(x), lambda: float(x),
-                  lambda: x.device.id, lambda: x.addressable_data(99)):
+    for wrong in (lambda: np.from_dlpack(x), lambda: x.__dlpack__(), lambda: x.item(), lambda: bool(x),
+                  lambda: float(x), lambda: x.device.id, lambda: x.addressable_data(99)):
         try:
             raise AssertionError(f"not refused: {wrong()}")
         except (CorejaxError, AttributeError, BufferError) as error:
@@ -1010,7 +1010,8 @@ def compiled_beforehand() -> Any:
     lowered = cj.jit(lambda x: x * 2 + x.sum()).lower(x)
     compiled = lowered.compile()
     cost = compiled.cost_analysis()
-    return [compiled(x), compiled(x + 1), compiled(cj.device_put(x, NamedSharding(line(), P()))), cost["flops"] > 0, compiled.memory_analysis() is not None,
+    return [compiled(x), compiled(x + 1), compiled(cj.device_put(x, NamedSharding(line(), P()))),
+            cost["flops"] > 0, compiled.memory_analysis() is not None,
             "all-reduce" in compiled.as_text(), lowered.as_text()]
 
 
