@@ -183,6 +183,8 @@ def pmap(fun: Callable[..., Any], axis_name: Hashable = None, *, in_axes: Any = 
     `devices`: those to use, as many as there are elements; by default the first of the default backend's, or of
     `backend`. `static_broadcasted_argnums`: arguments that aren't data. `donate_argnums`: arguments whose memory may be
     overwritten. Where every device already has a part of its own, in another `pmap` or in `shard_map`, it maps these.
+    Over the devices of several processes, each passes the elements of its own devices, as many as it has, and gets
+    theirs back.
 
     >>> import numpy as np, corejax as cj
     >>> cj.pmap(lambda x: x / lax.psum(x, "i"), axis_name="i")(np.array([[2.0]])).tolist()

@@ -162,6 +162,8 @@ def request_for(home: Place | Group | None, values: Sequence[object], avals: Seq
         spread = there if type(there) is Spread else None
         if wanted is not None:
             wanted.shard_shape(aval.shape)  # raises if it doesn't fit
+            if there is None and group.meets and not wanted.is_fully_replicated:
+                raise _not_made_of_parts(aval, wanted)
             asked = client.spread_of(wanted, aval.stored.ndim)
             if spread is not None and not spread.user_sharding.is_equivalent_to(wanted, aval.ndim):
                 raise CorejaxValueError("jit: an argument is divided in another way than in_shardings says",
@@ -171,6 +173,14 @@ def request_for(home: Place | Group | None, values: Sequence[object], avals: Seq
             spread = spread or asked
         spreads.append(spread)
     return Request(group, mesh, tuple(spreads), tuple(results))
+
+
+def _not_made_of_parts(aval: ShapedArray, wanted: NamedSharding) -> CorejaxValueError:
+    return CorejaxValueError(
+        "jit: an argument of one process can't be divided among several: each would use its own elements",
+        got=f"{aval} in host memory, and {wanted} in in_shardings", where=here(),
+        wanted="an array over all processes", todo="make it with cj.make_array_from_process_local_data(sharding, x) of "
+        "what each process has, or with cj.device_put(x, sharding) of what is the same in all")
 
 
 def _check_same(home: Place | Group | None, group: Group, mesh: Mesh) -> None:

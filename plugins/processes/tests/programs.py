@@ -254,7 +254,7 @@ def jit_in_shardings() -> Any:
     x = numbers(side(), side())
     f = cj.jit(lambda x, y: x @ y.T, in_shardings=(NamedSharding(grid(), P("a")), NamedSharding(grid(), P("b"))),
                out_shardings=NamedSharding(grid(), P("a", "b")))
-    return f(x, x + 1)
+    return f(divided(x, P("a"), grid()), divided(x + 1, P("b"), grid()))
 
 
 @rounded
@@ -296,7 +296,7 @@ def jit_on_one_process_devices() -> Any:
         out += [x, y, x + 1, y.sum(), cj.jit(cj.shard_map(lambda x: lax.psum(x, "x"), mesh=mesh, in_specs=P("x"),
                                                       out_specs=P()))(x), lax.scan(lambda c, _: (c * 2, c), y, None, 2)]
         where = NamedSharding(mesh, P("x"))
-        out += [cj.jit(lambda x: x * 2 + x.sum(), in_shardings=where)(whole_numbers(2 * count)),
+        out += [cj.jit(lambda x: x * 2 + x.sum(), in_shardings=where)(x),
                 cj.jit(partial(jnp.arange, 2.0 * count), out_shardings=where)(),
                 cj.shard_map(lambda x: lax.psum(x, "x"), mesh=mesh, in_specs=P("x"), out_specs=P())(np.ones(2 * count))]
     return out

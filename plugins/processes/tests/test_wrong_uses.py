@@ -127,6 +127,7 @@ TOGETHER = {
     "cj.device_put(np.ones(2), cj.local_devices(1 - me)[0])": "belongs to another process.*cj.local_devices",
     "x.addressable_data(2)": "no such shard.*from 0 to 1",
     "cj.jit(lambda x, z: x + z)(x, cj.device_put(np.ones(4), cj.local_devices()[1]))": "different|devices",
+    "cj.jit(lambda x: x, in_shardings=x.sharding)(np.ones(4))": "can't be divided among several.*process_local_data",
     "cj.distributed.initialize('127.0.0.1:1', 3, 0)": "has joined others already|once the runtime is started",
     "cj.multihost_utils.sync_global_devices(f'here {me}')": "names that sync_global_devices.*differ",
     "cj.multihost_utils.assert_equal(np.float64(me), 'the seeds')": "the seeds differ.*process",
