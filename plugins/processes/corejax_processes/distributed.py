@@ -137,6 +137,7 @@ def _meet(found: _environment.Found, patience: float, heartbeat: float, shutdown
     cluster = Cluster(hello, config.compare_programs, found.local_device_ids)
     if found.process_id == 0 and not os.environ.get(_SERVICE_RUNS):
         _state.service = start_service(found.coordinator_bind_address or found.coordinator_address, found.num_processes)
+    threading.Thread(target=peers.load, name="corejax: loads the runtime").start()  # meanwhile
     try:
         service = cluster.link.open(host, port, until - monotonic())
         cluster.host = cluster.link.own_host

@@ -17,6 +17,8 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from together import free_port
+
 PROGRAM = Path(__file__).with_name("misbehaving.py")
 
 #: As in the program; and the time that news may take.
@@ -99,13 +101,6 @@ class Outcome(NamedTuple):
         else:
             text = f"exit {self.code}"
         return " ".join(text.split())
-
-
-def free_port() -> int:
-    """A port of the loopback at which nobody listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def run(kind: str, count: int) -> list[Outcome]:

@@ -15,7 +15,7 @@ import pytest
 
 import corejax as cj
 from corejax.errors import CorejaxError
-from faults import free_port
+from together import free_port
 
 HERE, NOBODY = Path(__file__).parent, free_port()
 ADDRESS = f"127.0.0.1:{NOBODY}"
