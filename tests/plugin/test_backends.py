@@ -381,9 +381,9 @@ def test_the_library_is_found_by_its_path_the_newer_one_first_and_nothing_of_jax
         from corejax.base import _jaxlib
         found = cuda.library()
         print(found.distribution, found.version, found.path, cuda.why_not())
-        def client(name, library, options):
+        def client(name, library, options, together):
             print(name, library, options["allocator"], options["platform_name"])
-            return _jaxlib.make_cpu_client(2)
+            return _jaxlib.make_cpu_client(2, together)
         _jaxlib.pjrt_client = client
         assert devices() == ["cpu:0", "cpu:1"]
         print([name for name in sys.modules if name.partition(".")[0] in ("jax", "jax_plugins")])""")

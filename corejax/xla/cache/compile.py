@@ -232,7 +232,7 @@ def _divided(loaded: Any, request: Request, lowered: Lowering, closed: ClosedJax
                                                        strict=True)]
     exchanges = _jaxlib.exchanges(loaded)
     program = None
-    if exchanges and group.meets:
+    if group.meets:
         program = Program(closed.jaxpr.name or "fn", _jaxlib.program_bytes(lowered.module),
                           _jaxlib.options_bytes(options), group.processes)
     return Division(group, tuple(map(client.registered, arguments)), tuple(map(client.registered, divided)), exchanges,

@@ -19,7 +19,9 @@ from corejax.base.config import AUTO
 from corejax.base.errors import CorejaxError, CorejaxRuntimeError, CorejaxValueError, PackError, kind_of, suggestion
 from corejax.base.source import here
 from corejax.installed import groups, registry
+from corejax.xla.runtime import peers
 from corejax.xla.runtime.builtin import BACKENDS
+from corejax.xla.runtime.peers import PeerFailure
 
 GROUP = "corejax.backends"
 #: This one works everywhere.
@@ -135,6 +137,8 @@ def _call(name: str, origin: str, what: str, ask: Callable[[], Any]) -> Any:
     """Call a backend's own code; an error that names the backend if it raises anything."""
     try:
         return ask()
+    except PeerFailure:
+        raise
     except (Exception, SystemExit) as error:
         raise _fault(name, origin, f"raises when it {what}", registry.words(error), "an answer") from error
 
@@ -186,7 +190,10 @@ def start(found: Sequence[Offer], wanted: str) -> tuple[Offer, Any]:
     for one in usable(found, wanted):
         try:
             return one, one.make_client()
+        except PeerFailure:
+            raise
         except CorejaxError as error:
+            peers.check()  # the runtime may only say that something was cancelled
             if wanted != AUTO:
                 raise
             _skip(one.name, error)

@@ -27,6 +27,10 @@ class Program(NamedTuple):
     """Those that run it, in ascending order."""
 
 
+class PeerFailure(CorejaxRuntimeError):
+    """It is because of other processes, whatever else may be tried."""
+
+
 class Peers(Protocol):
     """What a pack hands in: this process among others."""
 
@@ -47,7 +51,7 @@ class Peers(Protocol):
     def check(self) -> None:
         """Raise if others are gone."""
 
-    def reason(self, error: BaseException) -> CorejaxRuntimeError | None:
+    def reason(self, error: BaseException) -> PeerFailure | None:
         """The error that says why the runtime failed in this way, if it is because of another process."""
 
     def check_equal(self, what: str, value: str, processes: Sequence[int], always: bool) -> None:
@@ -111,7 +115,7 @@ def check() -> None:
         _state.peers.check()
 
 
-def reason(error: BaseException) -> CorejaxRuntimeError | None:
+def reason(error: BaseException) -> PeerFailure | None:
     """Why the runtime failed in this way, if it is because of another process."""
     return None if _state.peers is None else _state.peers.reason(error)
 

@@ -159,9 +159,10 @@ class Children:
         if not self._failing and not self._service_died and not self._service.alive():
             self._service_died = True
         ended = [child.number for child in self._children if child.has_ended() and child.code]
+        killed = [number for number in ended if (self._children[number].code or 0) < 0]  # it couldn't say so
         noted = _read(self._notes)
         self._noted.update(noted)
-        self._failing += [number for number in dict.fromkeys([*noted, *ended]) if number not in self._failing]
+        self._failing += [number for number in dict.fromkeys([*killed, *noted, *ended]) if number not in self._failing]
         if self._plan is None and (ended or self._service_died):
             self._plan = Plan(_BY_THEMSELVES, _AFTER_TERM)
         self._looking = False

@@ -50,6 +50,7 @@ class Cluster:
     # What the client is made with
 
     def client_options(self, platform: str) -> Mapping[str, Any]:
+        self.check()
         options = {"distributed_client": self.client, "node_id": self.index, "num_nodes": self.count}
         if platform == "cpu":
             options["collectives"], ports = _sockets.listening_of(lambda: peers.cpu_collectives(self.client, self.host))
@@ -128,7 +129,9 @@ class Cluster:
         """Let programs raise that wait for other processes: for their data, or to be connected with them."""
         _sockets.shut_down(self._ports)
         self._disconnect()
-        _interrupts.end_if_stuck(f"{type(self.link.failure).__name__}: {self.link.failure}")
+        failure = self.link.failure
+        assert failure is not None
+        _interrupts.end_if_stuck(f"{type(failure).__name__}: {failure.message}\n  got:    {failure.got}")
 
     def interrupted(self) -> None:
         """Ctrl-C, while a program waits: this process takes part no more."""

@@ -7,12 +7,11 @@ from time import localtime, strftime, time
 from typing import Any
 
 from corejax.core import here, warn
-from corejax.errors import CorejaxRuntimeError
-from corejax.plugin import public
+from corejax.plugin import peers, public
 
 
 @public
-class PeerError(CorejaxRuntimeError):
+class PeerError(peers.PeerFailure):
     """Another process is why a computation over several processes can't go on.
 
     >>> error = PeerError("process 1 is gone", processes=(1,))
@@ -84,7 +83,8 @@ def other_programs(number: int, programs: Mapping[int, str], me: int) -> PeerErr
     """The error for processes that run different programs at the same time."""
     others = tuple([i for i in programs if i != me])
     told = [f"{'this one, ' * (i == me)}process {i} "
-            + (f"runs {name}" if name else "is about to run a program for the first time, or to compare values")
+            + (f"is about {name}" if name.startswith("to ") else f"runs {name}" if name else
+               "is about to run a program for the first time, or to compare values")
             for i, name in sorted(programs.items(), key=lambda one: one[0] == me)]
     error = PeerError("the processes run different programs at the same time", others, where=here(),
                       got=f"{'; '.join(told)} (number {number + 1} of those that they run together)",
@@ -112,7 +112,7 @@ def left() -> PeerError:
 def unequal(what: str, other: int, theirs: str, me: int, mine: str) -> PeerError:
     """The error for values that should be the same in all processes."""
     return PeerError(f"{what} differ between processes", (other,), where=here(),
-                     got=f"process {other} has {theirs}; this one, process {me}, has {mine}",
+                     got=f"process {other} has {theirs:.500}; this one, process {me}, has {mine:.500}",
                      wanted="the same value in every process",
                      todo="make it in the same way everywhere, from the same seed; or put parts together with "
                           "cj.make_array_from_process_local_data")

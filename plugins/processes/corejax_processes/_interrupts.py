@@ -11,7 +11,8 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
-from time import sleep
+from contextlib import suppress
+from time import process_time, sleep
 from types import FrameType
 
 import corejax
@@ -24,6 +25,24 @@ _STILL = 0.3
 _STUCK = 3.0
 
 _RUNTIME = os.path.dirname(corejax.__file__) + os.sep
+
+
+class _State:
+    """Where signals are written to."""
+
+    writing = -1
+
+
+_state = _State()
+
+
+def forget() -> None:
+    """In a forked child: its signals are none of its parent's."""
+    if _state.writing != -1:
+        with suppress(ValueError):  # not in the main thread
+            signal.set_wakeup_fd(-1)
+        os.close(_state.writing)
+        _state.writing = -1
 
 
 def watch(interrupt: Callable[[], None]) -> None:
@@ -41,10 +60,12 @@ def watch(interrupt: Callable[[], None]) -> None:
         os.close(reading)
         os.close(writing)
         return
+    _state.writing = writing
 
     def listen() -> None:
         while True:
-            if signal.SIGINT in os.read(reading, 64) and _stands_still(_STILL):
+            usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # else somebody knows better
+            if signal.SIGINT in os.read(reading, 64) and usual and _stands_still(_STILL):
                 interrupt()
 
     threading.Thread(target=listen, name="corejax: Ctrl-C", daemon=True).start()
@@ -54,10 +75,14 @@ def end_if_stuck(why: str) -> None:
     """End this process if its main thread waits for a program of several processes although its sockets are shut down.
 
     A process that goes on after it was stopped may be in that state, by a fault of Gloo, for half an hour. Nothing else
-    ends it, and there is nobody to compute with any more.
+    ends it, and there is nobody to compute with any more. One that uses the processor isn't in that state.
     """
     def look() -> None:
-        if not peers.all_ended(_STUCK) and _stands_still(_STILL):
+        worked = process_time()
+        while not peers.all_ended(_STUCK) and _stands_still(_STILL):
+            before, worked = worked, process_time()
+            if worked - before > _STUCK / 10:  # it computes still, and comes to where it waits later
+                continue
             print(f"{why}\nThe runtime doesn't come out of a program that waits for other processes: this process is "
                   "ended by corejax.", file=sys.stderr, flush=True)
             os._exit(1)

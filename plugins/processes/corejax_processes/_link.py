@@ -25,7 +25,7 @@ class Refused(Exception):
 
 
 class Absent(Exception):
-    """Not all have come in time; the argument says which have, or is None if there is no service."""
+    """Not all have come in time; the argument says which have, or is None and why if there is no service."""
 
 
 class Link:
@@ -65,7 +65,7 @@ class Link:
         if self._refused is not None:
             raise Refused(self._refused)
         if self.failure is not None:
-            raise self.failure
+            raise self.failure.again()
         if self._port is None:
             raise Absent(self._here)
         return self._port
@@ -91,6 +91,16 @@ class Link:
                 self._socket.sendall(data)  # type: ignore[union-attr]
             except OSError:
                 pass  # whoever reads is told
+
+    def _beat(self) -> None:
+        """Say that this process is alive, unless it is just saying something else, perhaps for good."""
+        if self._sending.acquire(blocking=False):
+            try:
+                self._socket.sendall(encoded({"beat": 1, "started": self._started()}))  # type: ignore[union-attr]
+            except OSError:
+                pass
+            finally:
+                self._sending.release()
 
     def exchange(self, key: str, group: Sequence[int], value: str, what: str,
                  until: float = float("inf"), last: bool = False) -> dict[int, str]:
@@ -148,7 +158,7 @@ class Link:
         ready.register(sock, selectors.EVENT_READ)
         while not self._closing:
             if monotonic() >= due:
-                self._send({"beat": 1, "started": self._started()})
+                self._beat()
                 due = monotonic() + interval
             before = monotonic()
             try:
@@ -165,6 +175,7 @@ class Link:
                 self._heard = monotonic()
             if self._port is not None and monotonic() - self._heard > self.heartbeat:
                 self.fail(_errors.service_gone(monotonic() - self._heard))
+                sock.shutdown(socket.SHUT_RDWR)  # another thread may wait to be read
                 return
         if not self._closing:
             self.fail(_errors.service_gone(None))
@@ -222,6 +233,6 @@ def _connected(host: str, port: int, until: float) -> socket.socket:
             found.close()  # nobody listens there yet, and the socket got that very port, so that it found itself
         except OSError as error:
             if monotonic() + pause > until:
-                raise Absent(None) from error
+                raise Absent(None, error.strerror or str(error)) from error
         sleep(pause)
         pause = min(0.1, pause * 1.5)

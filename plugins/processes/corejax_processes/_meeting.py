@@ -97,7 +97,9 @@ class Meeting:
         self._tell({"welcome": port, "members": {i: one.hello for i, one in self.members.items()}})
 
     def _why_not(self, index: int, message: Message) -> Message | None:
-        """Why a process can't be let in."""
+        """Why a process can't be let in; raises ValueError for what isn't a hello."""
+        if not (isinstance(message.get("heartbeat"), (int, float)) and 0 < message["heartbeat"] < float("inf")):
+            raise ValueError("a hello without a heartbeat")
         if self.spoiled is not None:
             return self.spoiled
         other = self.members.get(index)
@@ -175,9 +177,19 @@ class Meeting:
                 if i in self.members:
                     self.members[i].send({"exchanged": key, "values": found.values})
         else:
+            self._check_same(key, found)
             for i in wanted:
                 if i in self.members:
                     self._compare(self.members[i])
+
+    def _check_same(self, key: str, found: _Exchange) -> None:
+        """Tell everybody if members of the same processes wait for each other in different places."""
+        for other, there in self._exchanges.items():
+            if other != key and there.group == found.group and not (there.last or found.last):
+                for i in found.values.keys() - there.values.keys():
+                    for j in there.values.keys() - found.values.keys():
+                        self._differ(found.group, found.started[i], {i: f"to agree on {key}",
+                                                                     j: f"to agree on {other}"})
 
     # Whether they start the same programs
 

@@ -66,6 +66,8 @@ class _Connection:
             if not piece:
                 self.server.drop(self)
                 return
+            if self.member is not None:  # a long message takes a while
+                self.member.heard = monotonic()
             for message in self.lines.add(piece):
                 self._receive(message)
         except BlockingIOError:
@@ -162,7 +164,7 @@ class Server:
             self.meeting.tick()
 
     def _is_alone(self) -> bool:
-        if self.connections:
+        if any([each.member is not None for each in self.connections]):  # strangers don't count
             self.alone_since = None
             return False
         self.alone_since = self.alone_since or monotonic()

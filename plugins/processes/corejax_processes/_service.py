@@ -37,6 +37,13 @@ class ServiceProcess:
         with suppress(OSError):
             self._process.stdin.close()
 
+    def end(self, seconds: float) -> None:
+        """Let it end by itself, and see to it that it does within so many seconds."""
+        self.release()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(seconds)
+        self.stop()
+
     def stop(self) -> None:
         """End it now, and so every client that is still connected."""
         self.release()

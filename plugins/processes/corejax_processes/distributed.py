@@ -28,8 +28,8 @@ NAMESPACE = "distributed"
 __all__ = ["PeerError", "initialize", "is_initialized", "shutdown"]
 
 
-#: How often to look whether others are gone, in seconds.
-_LOOK = 0.02
+#: How often to look whether others are gone, and how long a service may take to end, in seconds.
+_LOOK, _SOON = 0.02, 3.0
 
 #: What `launch` sets: the service's process is there already; and a time-out for all.
 _SERVICE_RUNS, _HEARTBEAT = "COREJAX_COORDINATOR_SERVICE", "COREJAX_HEARTBEAT_TIMEOUT_SECONDS"
@@ -51,7 +51,7 @@ _state = _State()
 @public
 def initialize(coordinator_address: str | None = None, num_processes: int | None = None, process_id: int | None = None,
                local_device_ids: int | Sequence[int] | None = None, cluster_detection_method: str | None = None,
-               initialization_timeout: float = 300.0, heartbeat_timeout_seconds: float = 100.0,
+               initialization_timeout: float = 300.0, heartbeat_timeout_seconds: float | None = None,
                shutdown_timeout_seconds: float = 300.0, coordinator_bind_address: str | None = None) -> None:
     """Let this process compute together with others, which all must call this before they use a device.
 
@@ -63,16 +63,19 @@ def initialize(coordinator_address: str | None = None, num_processes: int | None
     `cluster_detection_method` chooses one of these: "ompi", "slurm", "k8s", "mpi4py", or "deactivate" for none.
 
     `local_device_ids`: which of the machine's GPUs are this process's. `initialization_timeout`: for how long to wait
-    for the others, in seconds. A process of which nothing is heard for `heartbeat_timeout_seconds` counts as gone: the
-    others get a `PeerError`. `shutdown_timeout_seconds`: for how long processes wait for each other at their ends.
-    `coordinator_bind_address`: where the service listens, if not at the host of `coordinator_address`.
+    for the others, in seconds. A process of which nothing is heard for `heartbeat_timeout_seconds`, 100 by default,
+    counts as gone: the others get a `PeerError`. `shutdown_timeout_seconds`: for how long processes wait for each other
+    at their ends. `coordinator_bind_address`: where the service listens, if not at the host of
+    `coordinator_address`.
     """
     given = {"coordinator_address": coordinator_address, "num_processes": num_processes, "process_id": process_id,
              "local_device_ids": local_device_ids, "coordinator_bind_address": coordinator_bind_address}
-    if _is_same(given):
+    if _state.found is not None:
+        _check_same(given, _state.found)
         return
+    heartbeat = _heartbeat() if heartbeat_timeout_seconds is None else heartbeat_timeout_seconds
     for name, seconds in (("initialization_timeout", initialization_timeout),
-                          ("heartbeat_timeout_seconds", heartbeat_timeout_seconds),
+                          ("heartbeat_timeout_seconds", heartbeat),
                           ("shutdown_timeout_seconds", shutdown_timeout_seconds)):
         _check_seconds(name, seconds)
     found = _environment.detect(cluster_detection_method, **given)
@@ -86,8 +89,7 @@ def initialize(coordinator_address: str | None = None, num_processes: int | None
     if found.num_processes == 1:
         _state.found = found
         return
-    _meet(found, initialization_timeout, float(os.environ.get(_HEARTBEAT) or heartbeat_timeout_seconds),
-          shutdown_timeout_seconds)
+    _meet(found, initialization_timeout, heartbeat, shutdown_timeout_seconds)
 
 
 @public
@@ -111,12 +113,24 @@ def shutdown() -> None:
     _end("")
 
 
-def _is_same(given: dict[str, Any]) -> bool:
-    """Whether `initialize` has been called, by `launch` before the script, and this call says nothing else."""
-    known = _state.found
-    if known is None:
-        return False
-    return all([value is None or value == getattr(known, name) for name, value in given.items()])
+def _check_same(given: dict[str, Any], known: _environment.Found) -> None:
+    """Raise unless this call says what `initialize` was called with before, perhaps by `launch`."""
+    for name, value in given.items():
+        if value is not None and value != getattr(known, name):
+            raise CorejaxRuntimeError(
+                "initialize has been called already, with other arguments", got=f"{name}={value!r:.80}", where=here(),
+                wanted=f"{name}={getattr(known, name)!r:.80}, as process {known.process_id} of {known.num_processes} "
+                       f"(by {known.source})", todo="call it once; under launch, without arguments or not at all")
+
+
+def _heartbeat() -> float:
+    """What a variable says about the time-out, for which `launch` sets it."""
+    text = os.environ.get(_HEARTBEAT) or "100"
+    try:
+        return float(text)
+    except ValueError:
+        raise CorejaxValueError(f"{_HEARTBEAT} is not a number", got=repr(text)[:80], where=here(),
+                                wanted="a number of seconds above 0", todo="set it to a number, or unset it") from None
 
 
 def _check_seconds(name: str, seconds: object) -> None:
@@ -135,7 +149,8 @@ def _meet(found: _environment.Found, patience: float, heartbeat: float, shutdown
              "compares": config.compare_programs, "pid": os.getpid(), "host": socket.gethostname(),
              "corejax": corejax.__version__, "jaxlib": peers.version()}
     cluster = Cluster(hello, config.compare_programs, found.local_device_ids)
-    if found.process_id == 0 and not os.environ.get(_SERVICE_RUNS):
+    started = os.environ.get(_SERVICE_RUNS) and found.coordinator_address == os.environ.get(_environment.ADDRESS)
+    if found.process_id == 0 and not started:
         _state.service = start_service(found.coordinator_bind_address or found.coordinator_address, found.num_processes)
     threading.Thread(target=peers.load, name="corejax: loads the runtime").start()  # meanwhile
     try:
@@ -148,9 +163,11 @@ def _meet(found: _environment.Found, patience: float, heartbeat: float, shutdown
         if isinstance(error, Refused):
             told = _refused(error.args[0], found)
         elif isinstance(error, Absent):
-            told = _absent(error.args[0], found, patience)
+            told = _absent(error.args, found, patience)
         cluster.leave(_first_line(told))
-        _release()
+        if _state.service is not None:
+            _state.service.end(_SOON)  # so that it may be tried again
+            _state.service = None
         if told is error:
             raise
         raise told from None
@@ -187,6 +204,9 @@ def _connected(cluster: Cluster, address: str, until: float) -> Any:
 def _refused(told: dict[str, Any], found: _environment.Found) -> CorejaxRuntimeError:
     """The error for what the service says instead of a welcome."""
     if told["what"] == "other":
+        if told["reason"]["what"] == "failed":  # it may be because of a third one
+            return PeerError("another process has given up", where=here(), todo="look at what the others have printed",
+                             got=f"process {told['index']}: {told['reason']['text']}", wanted="all processes to come")
         return PeerError(f"process {told['index']} has come and can't take part", (told["index"],), where=here(),
                          got=_WHY[told["reason"]["what"]].format(**told["reason"]),
                          wanted="processes that fit together", todo="look at what it has printed")
@@ -211,18 +231,20 @@ def _refused(told: dict[str, Any], found: _environment.Found) -> CorejaxRuntimeE
 
 #: Why another process can't take part.
 _WHY = {"id": "there is a process {index} already", "count": "it says another num_processes than {count}",
-        "common": "it has another {called}: {mine}, and process {index} has {theirs}", "failed": "{text}"}
+        "common": "it has another {called}: {mine}, and process {index} has {theirs}"}
 
 
 def _plural(called: str) -> str:
     return called.replace("version", "versions", 1) if called.startswith("version") else f"values of the {called}"
 
 
-def _absent(there: Sequence[int] | None, found: _environment.Found, patience: float) -> CorejaxRuntimeError:
+def _absent(said: Sequence[Any], found: _environment.Found, patience: float) -> CorejaxRuntimeError:
     """The error for processes that haven't come in time."""
+    there: Sequence[int] | None = said[0]
     if there is None:
         return PeerError(f"nobody listens at {found.coordinator_address}", (0,), where=here(),
-                         got=f"no answer for {patience:.0f} s, as process {found.process_id} of {found.num_processes}",
+                         got=f"{said[1]}, for {patience:.0f} s, as process {found.process_id} of "
+                             f"{found.num_processes}",
                          wanted="process 0, which starts the service there",
                          todo="start process 0; check the address; or pass a longer initialization_timeout")
     missing = [i for i in range(found.num_processes) if i not in there]
@@ -239,6 +261,7 @@ def _forget() -> None:
     cluster, _state.cluster, _state.found, _state.service = _state.cluster, None, None, None
     if cluster is not None:
         cluster.link.forget()
+        _interrupts.forget()
 
 
 os.register_at_fork(after_in_child=_forget)

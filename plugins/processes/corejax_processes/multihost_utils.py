@@ -95,7 +95,7 @@ def _of_source(leaf: Any, source: int) -> Any:
 
 @public
 def sync_global_devices(name: str) -> None:
-    """Wait until all processes have called this with the same name, and what they have started before has ended.
+    """Wait until all processes have called this with the same name. What devices do may not have ended.
 
     >>> import corejax as cj
     >>> cj.multihost_utils.sync_global_devices("all data is loaded")

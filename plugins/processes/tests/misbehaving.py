@@ -65,6 +65,9 @@ def main() -> None:
     """Compute together, and misbehave."""
     given = arguments()
     cj.distributed.initialize(initialization_timeout=PATIENCE, heartbeat_timeout_seconds=HEARTBEAT, **given)
+    if KIND == "raised before devices" and CULPRIT:
+        say("misbehaves")
+        raise ValueError("it is wrong")
     mesh = cj.make_mesh((cj.device_count(),), ("x",))
     n = cj.device_count()
     x = cj.make_array_from_process_local_data(cj.NamedSharding(mesh, P("x")), np.ones(n // COUNT))
@@ -141,6 +144,15 @@ def old_and_new(x: Any, total: Any, double: Any, n: int) -> None:
     computes(x, total, double, n)
 
 
+def in_other_places(x: Any, total: Any, double: Any, n: int) -> None:
+    """Some wait to compare a program, one waits for a name."""
+    say("misbehaves")
+    if CULPRIT:
+        cj.multihost_utils.sync_global_devices("here")
+    else:
+        float(cj.jit(lambda x: (x * 7.0).sum())(x))
+
+
 def alone(x: Any, total: Any, double: Any, n: int) -> None:
     """Only some of the processes compute something together, the others come to their end."""
     if not CULPRIT:
@@ -190,7 +202,7 @@ _WHAT = {
     "killed, others idle": idles, "stopped, others idle": idles, "raised": raises, "exited": exits,
     "other constant": differs, "other shape": differs_in_shape, "other options": differs_in_options,
     "other order": in_another_order, "other order at the end": in_another_order, "old and new": old_and_new,
-    "alone": alone, "other values": other_values,
+    "alone": alone, "other places": in_other_places, "other values": other_values,
     "killed while connecting": gone_before_connected, "stopped while connecting": gone_before_connected,
     "Ctrl-C": interrupted,
 }

@@ -88,6 +88,7 @@ BEFORE = {
 
 VARIABLES = {
     "COREJAX_NUM_PROCESSES=two COREJAX_PROCESS_ID=0 COREJAX_COORDINATOR_ADDRESS=a:1": "NUM_PROCESSES is not an integer",
+    "COREJAX_HEARTBEAT_TIMEOUT_SECONDS=soon": "HEARTBEAT_TIMEOUT_SECONDS is not a number.*'soon'",
     "COREJAX_NUM_PROCESSES=2": "ADDRESS and COREJAX_PROCESS_ID are missing",
     "COREJAX_NUM_PROCESSES=2 COREJAX_PROCESS_ID=5 COREJAX_COORDINATOR_ADDRESS=a:1": "is not below.*5 of 2",
     "COREJAX_NUM_PROCESSES=2 COREJAX_PROCESS_ID=0 COREJAX_COORDINATOR_ADDRESS=a": "is not an address",
@@ -128,7 +129,7 @@ TOGETHER = {
     "x.addressable_data(2)": "no such shard.*from 0 to 1",
     "cj.jit(lambda x, z: x + z)(x, cj.device_put(np.ones(4), cj.local_devices()[1]))": "different|devices",
     "cj.jit(lambda x: x, in_shardings=x.sharding)(np.ones(4))": "can't be divided among several.*process_local_data",
-    "cj.distributed.initialize('127.0.0.1:1', 3, 0)": "has joined others already|once the runtime is started",
+    "cj.distributed.initialize('127.0.0.1:1', 3, 0)": "called already, with other arguments.*as process . of 2",
     "cj.multihost_utils.sync_global_devices(f'here {me}')": "names that sync_global_devices.*differ",
     "cj.multihost_utils.assert_equal(np.float64(me), 'the seeds')": "the seeds differ.*process",
     "cj.multihost_utils.broadcast_one_to_all(np.ones(2), is_source=True)": "exactly one process.*2 of 2",
