@@ -64,8 +64,9 @@ def watch(interrupt: Callable[[], None]) -> None:
 
     def listen() -> None:
         while True:
+            numbers = os.read(reading, 64)
             usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # else somebody knows better
-            if signal.SIGINT in os.read(reading, 64) and usual and _stands_still(_STILL):
+            if signal.SIGINT in numbers and usual and _stands_still(_STILL):
                 interrupt()
 
     threading.Thread(target=listen, name="corejax: Ctrl-C", daemon=True).start()
