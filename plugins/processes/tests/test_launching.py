@@ -51,6 +51,11 @@ def eventually(what: Callable[[], object], seconds: float = 15) -> bool:
     return bool(found)
 
 
+def as_in_a_terminal() -> None:
+    """Before a program starts: Ctrl-C means something to it, though these tests may be a shell's background job."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Launch:
     """Runs of the command in a test, and all the processes that these start."""
 
@@ -67,7 +72,8 @@ class Launch:
               **environment: str) -> subprocess.Popen[bytes]:
         command = [*ALONE, "-n", str(n), *options, self.script(text), *arguments]
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   cwd=self.folder, env={**self.environment(), **environment})
+                                   cwd=self.folder, env={**self.environment(), **environment},
+                                   preexec_fn=as_in_a_terminal)
         self.started.append(process)
         return process
 
@@ -450,6 +456,7 @@ def test_a_terminal_interrupts_each_once_is_read_by_process_0_and_kept(run: Laun
     """
     pid, terminal = pty.fork()
     if pid == 0:
+        as_in_a_terminal()
         os.chdir(run.folder)
         os.execve(sys.executable, [*ALONE, "-n", "2", run.script(text)], run.environment())
     assert termios.tcgetattr(terminal)[3] & termios.ECHO
@@ -515,9 +522,11 @@ def test_a_service_says_what_is_wrong_with_a_host(address: str, why: str) -> Non
 
 @pytest.mark.exhaustive
 def test_a_released_service_waits_for_its_clients() -> None:
-    service = start_service("127.0.0.1:0", 1)
+    service = start_service("127.0.0.1:0", 2)
     host, _, port = service.address.rpartition(":")
-    with socket.create_connection((host, int(port))):
+    with socket.create_connection((host, int(port))) as client, socket.create_connection((host, int(port))):
+        client.sendall(b'{"hello": 0, "count": 2, "heartbeat": 100}\n')  # a client; the other one says nothing
+        assert client.recv(100)
         service.release()
         time.sleep(2.5)
         assert service.alive()
