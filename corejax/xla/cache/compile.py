@@ -234,7 +234,7 @@ def _divided(loaded: Any, request: Request, lowered: Lowering, closed: ClosedJax
     program = None
     if group.meets:
         program = Program(closed.jaxpr.name or "fn", _jaxlib.program_bytes(lowered.module),
-                          _jaxlib.options_bytes(options), group.processes)
+                          _jaxlib.options_bytes(options), group.processes, exchanges)
     return Division(group, tuple(map(client.registered, arguments)), tuple(map(client.registered, divided)), exchanges,
                     program)
 

@@ -25,6 +25,8 @@ class Program(NamedTuple):
     """How it is compiled, including its devices."""
     processes: tuple[int, ...]
     """Those that run it, in ascending order."""
+    exchanges: bool
+    """Whether they wait for each other in it."""
 
 
 class PeerFailure(CorejaxRuntimeError):
@@ -43,7 +45,7 @@ class Peers(Protocol):
         """What a client for a platform is made with, by the names of jaxlib's arguments."""
 
     def started_together(self, start: Callable[..., Any], program: Program) -> Callable[..., Any]:
-        """A function that starts a program of several processes in which they exchange data, in the place of `start`.
+        """A function that starts a program of several processes, in the place of `start`.
 
         It may raise a `CorejaxError` instead: if others run another program, or are gone.
         """

@@ -70,11 +70,14 @@ class Cluster:
         ended, members = self.link.ended, frozenset(program.processes)
         first = True
 
-        def execute(*args: Any, **kwargs: Any) -> Any:
+        def agreed(buffers: Sequence[Any]) -> Any:
             nonlocal first
             if first:
                 self._agree(group, program, fingerprint, name)
                 first = False
+            return start(buffers)
+
+        def counted(buffers: Sequence[Any]) -> Any:
             self.check()
             with group.lock:
                 for late in ended.keys() & members:
@@ -82,8 +85,10 @@ class Cluster:
                         raise _errors.ended_first(late, f"{name} can't run")
                 group.count += 1
                 group.last.append(name)
-            return start(*args, **kwargs)
-        return execute
+            return run(buffers)
+
+        run, start = start, counted if program.exchanges else start
+        return agreed
 
     def check(self) -> None:
         if self.has_left:
