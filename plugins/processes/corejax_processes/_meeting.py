@@ -120,6 +120,7 @@ class Meeting:
         if "started" in message:
             member.started = {group: (count, last) for group, (count, last) in message["started"].items()}
             self._compare(member)
+            self._compare_orders(member)
         if "beat" in message:
             member.send({"beat": message["beat"]})
         elif "exchange" in message:
@@ -209,6 +210,21 @@ class Meeting:
                     if mine != yours:
                         self._differ(group, number, {member.index: mine, other.index: yours})
                         break
+
+    def _compare_orders(self, member: Member) -> None:
+        """Tell everybody if a member waits for another one that waits for it, each with a program of other processes.
+
+        As all start the same programs in one order, whoever is ahead is so in every group that both are in.
+        """
+        for other in self.members.values():
+            shared = [group for group in {*member.started, *other.started}
+                      if {str(member.index), str(other.index)} <= {*group.split(",")}]
+            counts = {group: [one.started.get(group, (0, []))[0] for one in (member, other)] for group in shared}
+            ahead = [group for group, (mine, theirs) in counts.items() if mine > theirs]
+            behind = [group for group, (mine, theirs) in counts.items() if mine < theirs]
+            if ahead and behind:
+                self._differ(ahead[0], counts[ahead[0]][1], {member.index: member.started[ahead[0]][1][-1],
+                                                             other.index: other.started[behind[0]][1][-1]})
 
     def _differ(self, group: str, number: int, programs: Mapping[int, str]) -> None:
         if group not in self._told:

@@ -74,6 +74,8 @@ FAULTS: dict[str, Fault] = {
     "other order": Fault("run different programs at the same time", SILENT, "run different programs at the same time"),
     "other order at the end": Fault("run different programs at the same time", SILENT,
                                     "run different programs at the same time"),
+    "other order of groups": Fault("run different programs at the same time", SILENT,
+                                   "run different programs at the same time"),
     "old and new": Fault("run different programs at the same time", SILENT, "run different programs at the same time"),
     "other places": Fault("run different programs at the same time.*to agree on", SOON,
                           "run different programs at the same time.*to agree on"),

@@ -153,6 +153,21 @@ def in_other_places(x: Any, total: Any, double: Any, n: int) -> None:
         float(cj.jit(lambda x: (x * 7.0).sum())(x))
 
 
+def in_another_order_of_groups(x: Any, total: Any, double: Any, n: int) -> None:
+    """A program of all processes and one of the first and the last, the other way round in the last one."""
+    some = [cj.local_devices(i)[0] for i in (0, COUNT - 1)]
+    sharding = cj.NamedSharding(cj.sharding.Mesh(np.array(some, object), ("y",)), P("y"))
+    y = cj.make_array_from_callback((2,), sharding, lambda index: np.ones(2)[index], np.float64)
+    if ME in (0, COUNT - 1):
+        assert float(total(y)) == 2.0
+    cj.multihost_utils.sync_global_devices("all are here")
+    say("misbehaves")
+    for each in (y, x) if CULPRIT else (x, y):
+        if each is x or ME in (0, COUNT - 1):
+            float(total(each))
+    computes(x, total, double, n)
+
+
 def alone(x: Any, total: Any, double: Any, n: int) -> None:
     """Only some of the processes compute something together, the others come to their end."""
     if not CULPRIT:
@@ -202,6 +217,7 @@ _WHAT = {
     "killed, others idle": idles, "stopped, others idle": idles, "raised": raises, "exited": exits,
     "other constant": differs, "other shape": differs_in_shape, "other options": differs_in_options,
     "other order": in_another_order, "other order at the end": in_another_order, "old and new": old_and_new,
+    "other order of groups": in_another_order_of_groups,
     "alone": alone, "other places": in_other_places, "other values": other_values,
     "killed while connecting": gone_before_connected, "stopped while connecting": gone_before_connected,
     "Ctrl-C": interrupted,
