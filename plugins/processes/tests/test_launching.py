@@ -52,8 +52,9 @@ def eventually(what: Callable[[], object], seconds: float = 15) -> bool:
 
 
 def as_in_a_terminal() -> None:
-    """Before a program starts: Ctrl-C means something to it, though these tests may be a shell's background job."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    """Before a program starts: signals mean something to it, though these tests may be a shell's background job."""
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
 
 
 class Launch:
