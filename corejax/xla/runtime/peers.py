@@ -47,7 +47,7 @@ class Peers(Protocol):
     def started_together(self, start: Callable[..., Any], program: Program) -> Callable[..., Any]:
         """A function that starts a program of several processes, in the place of `start`.
 
-        It may raise a `CorejaxError` instead: if others run another program, or are gone.
+        It may raise a `PeerFailure` instead: if others run another program, or are gone.
         """
 
     def check(self) -> None:

@@ -37,7 +37,6 @@ class Link:
         self.heartbeat: float = hello["heartbeat"]
         self.hello, self._on_failure, self._on_ending, self._started = hello, on_failure, on_ending, started
         self.failure: PeerError | None = None
-        self.members: dict[str, Any] = {}
         #: Processes that have said that they are at their end, with how many programs each group had started.
         self.ended: dict[int, Mapping[str, int]] = {}
         #: Those that have left.
@@ -185,7 +184,7 @@ class Link:
             if "exchanged" in message:
                 self._values[message["exchanged"]] = message["values"]
             elif "welcome" in message:
-                self.members, self._port = message["members"], message["welcome"]
+                self._port = message["welcome"]
             elif "here" in message:
                 self._here = message["here"]
             elif "refused" in message:

@@ -94,7 +94,7 @@ class Meeting:
             self._tell({"refused": {"what": "service", "text": str(error)}})
             return
         self.complete = True
-        self._tell({"welcome": port, "members": {i: one.hello for i, one in self.members.items()}})
+        self._tell({"welcome": port})
 
     def _why_not(self, index: int, message: Message) -> Message | None:
         """Why a process can't be let in; raises ValueError for what isn't a hello."""
