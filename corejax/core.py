@@ -46,7 +46,11 @@ if TYPE_CHECKING:
         vmap_jaxpr as vmap_jaxpr,
         with_axis as with_axis,
     )
-    from corejax.interpreters.forward import JVPTrace as JVPTrace, jvp_jaxpr as jvp_jaxpr
+    from corejax.interpreters.forward import (
+        JVPTrace as JVPTrace,
+        PrimalTracer as PrimalTracer,
+        jvp_jaxpr as jvp_jaxpr,
+    )
     from corejax.interpreters.functions import Staged as Staged, stage_function as stage_function
     from corejax.interpreters.leaves import (
         call_user as call_user,
@@ -120,7 +124,7 @@ else:  # so that type checkers refuse names that aren't there
         "corejax.base.trees": "flatten paths_of",
         "corejax.eager.evaluate": "EvalTrace",
         "corejax.interpreters.batching": "Axis BatchTrace to_dim vmap=vmap_flat vmap_jaxpr with_axis",
-        "corejax.interpreters.forward": "JVPTrace jvp=jvp_flat jvp_jaxpr",
+        "corejax.interpreters.forward": "JVPTrace PrimalTracer jvp=jvp_flat jvp_jaxpr",
         "corejax.interpreters.functions": "Staged stage_function",
         "corejax.interpreters.leaves": "call_user check_callable name_of namer not_an_array values",
         "corejax.interpreters.partial_eval": "TapeTrace partial_eval_jaxpr",

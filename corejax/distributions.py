@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         RULES as RULES,
         SETTINGS as SETTINGS,
         TABLES as TABLES,
+        TRANSFORMS as TRANSFORMS,
         counted as counted,
         noun as noun,
         place as place,
@@ -59,7 +60,7 @@ else:  # so that type checkers refuse names that aren't there
         "corejax.installed.distributions": "Entry Pack",
         "corejax.installed.groups":
             "AT_TOP CHECKS COMMANDS DTYPES EFFECTS EXPERIMENTAL FUNCTIONS GROUPS ITSELF KERNELS NAMESPACES "
-            "PRIMITIVES ROLES RULES SETTINGS TABLES counted noun place",
+            "PRIMITIVES ROLES RULES SETTINGS TABLES TRANSFORMS counted noun place",
         "corejax.installed.manifest": "Manifest bringing distribution standard",
         "corejax.installed.namespaces": "is_reserved",
         "corejax.installed.registry": "broken installed load load_entry words",

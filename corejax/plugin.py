@@ -59,7 +59,12 @@ if TYPE_CHECKING:
     )
     from corejax.kernel.hookspecs import API_VERSION as API_VERSION, HOOKS as HOOKS
     from corejax.kernel.primitive import Function as Function, Primitive as Primitive
-    from corejax.packs import elements as elements, families as families, shaping as shaping
+    from corejax.packs import (
+        elements as elements,
+        families as families,
+        shaping as shaping,
+        transforming as transforming,
+    )
     from corejax.packs.define import define as define, find as find
     from corejax.packs.extending import extend as extend
     from corejax.packs.failures import failures_are_errors as failures_are_errors
@@ -102,6 +107,7 @@ else:  # so that type checkers refuse names that aren't there
         "corejax.packs.failures": "failures_are_errors",
         "corejax.packs.families": "=families",
         "corejax.packs.shaping": "refused =shaping",
+        "corejax.packs.transforming": "=transforming",
         "corejax.xla.runtime.builtin": "pjrt_client",
         "corejax.xla.runtime.kernels": "Kernel",
         "corejax.xla.runtime.peers": "=peers",

@@ -13,18 +13,20 @@ from typing import TYPE_CHECKING
 from corejax.base.facades import facade
 
 if TYPE_CHECKING:
-    from corejax.inspect.explain import place_of_rule as place_of_rule
+    from corejax.inspect.hooks import place_of_rule as place_of_rule
     from corejax.installed.targets import EVERY as EVERY, Target as Target
     from corejax.kernel.checks import whose as whose
+    from corejax.packs.answering import all_installed, left_out as left_out
     from corejax.packs.foreign import Foreign as Foreign, is_met as is_met, orphans as orphans, rules_for as rules_for
     from corejax.packs.freeze import without as without
-    from corejax.packs.resolution import left_out as left_out
+
+    transformations = all_installed
 else:  # so that type checkers refuse names that aren't there
     __all__, __getattr__, __dir__ = facade(__name__, {
-        "corejax.inspect.explain": "place_of_rule",
+        "corejax.inspect.hooks": "place_of_rule",
         "corejax.installed.targets": "EVERY Target",
         "corejax.kernel.checks": "whose",
         "corejax.packs.foreign": "Foreign is_met orphans rules_for",
         "corejax.packs.freeze": "without",
-        "corejax.packs.resolution": "left_out",
+        "corejax.packs.answering": "all_installed=transformations left_out",
     })

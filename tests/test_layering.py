@@ -42,6 +42,8 @@ TYPES_ONLY = {
     ("corejax.kernel.jaxpr", "corejax.kernel.primitive"): "an equation applies one",
     ("corejax.kernel.printing", "corejax.kernel.jaxpr"): "programs are what it prints",
     ("corejax.kernel.trace", "corejax.kernel.primitive"): "a trace says what applying one means",
+    ("corejax.kernel.primitive", "corejax.kernel.transformations"): "a primitive keeps what they have for it",
+    ("corejax.interpreters.lifts", "corejax.interpreters.lifting"): "it is how one goes through programs",
     ("corejax.xla.lowering.locations", "corejax.xla.lowering.programs"): "rules are called with what it makes",
     ("corejax.xla.lowering.partitioning", "corejax.xla.lowering.programs"): "it is the part of it about devices",
 }

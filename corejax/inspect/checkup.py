@@ -15,12 +15,12 @@ from corejax.arrays.storage import Stored
 from corejax.base import _jaxlib, dtypes
 from corejax.base.elements import is_kind
 from corejax.base.errors import CorejaxError, CorejaxImportError, suggestion
-from corejax.inspect import commands, explain, needs, rows
+from corejax.inspect import commands, hooks, needs, rows
 from corejax.inspect.answers import Problem
 from corejax.installed import groups, manifest, namespaces, registry
 from corejax.installed.isolation import Modules
 from corejax.installed.targets import EVERY
-from corejax.packs import foreign, slots
+from corejax.packs import answering, foreign, slots
 from corejax.packs.define import find
 from corejax.packs.resolution import Resolution
 from corejax.xla.runtime import backends, kernels
@@ -141,7 +141,7 @@ def _of_primitive(entry: Entry) -> Iterator[Problem]:
             yield Problem(entry.pack.name, f"the primitive {entry.name!r} is for elements of type {name!r}, which no "
                                            "pack in use provides", suggestion(name, known) or "")
     for fault in rows.faults(primitive):
-        yield Problem(entry.pack.name, f"the primitive {entry.name!r}, a row at {explain.home(primitive)}, "
+        yield Problem(entry.pack.name, f"the primitive {entry.name!r}, a row at {hooks.home(primitive)}, "
                                        f"{fault.problem}", fault.todo)
 
 
@@ -229,10 +229,17 @@ def _of_command(entry: Entry) -> Iterator[Problem]:
                       "let the entry lead to a function of the arguments, that yields the lines to print")
 
 
+def _of_transformation(entry: Entry) -> Iterator[Problem]:
+    """Look whether it is one, and whether the kernel has a hook of its name."""
+    answering.of_entry(entry)
+    yield from ()
+
+
 _MORE: dict[str, Callable[[Entry], Iterator[Problem]]] = {
     groups.PRIMITIVES: _of_primitive, groups.NAMESPACES: _of_namespace, groups.DTYPES: _of_dtype,
     groups.SETTINGS: _of_setting,
-    groups.ROLES: _of_role, groups.COMMANDS: _of_command, backends.GROUP: _of_backend}
+    groups.ROLES: _of_role, groups.COMMANDS: _of_command, groups.TRANSFORMS: _of_transformation,
+    backends.GROUP: _of_backend}
 
 
 def _of_error(pack: str, error: BaseException) -> Problem:
@@ -259,6 +266,11 @@ def _of_rules_for(name: str) -> Iterator[Problem]:
         slots.draft(primitive, resolution)
     except (Exception, SystemExit):  # what is wrong with the primitive itself is found elsewhere
         return
+    for transformation in answering.all_installed():
+        try:
+            resolution.left_out += answering.resolved(primitive, transformation)[0].left_out
+        except CorejaxError as problem:
+            yield _of_error(primitive.pack or "", problem)
     for whose, error in resolution.left_out:
         if whose.partition(" ")[0] not in registry.broken():  # which is told once
             yield _of_error(whose.partition(" ")[0], error)

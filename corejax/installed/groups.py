@@ -21,8 +21,9 @@ COMMANDS = "corejax.commands"
 CHECKS = "corejax.checks"
 FACTS = "corejax.facts"
 EFFECTS = "corejax.effects"
+TRANSFORMS = "corejax.transforms"
 GROUPS = (PRIMITIVES, FUNCTIONS, ROLES, RULES, NAMESPACES, KERNELS, DTYPES, SETTINGS, COMMANDS, CHECKS, FACTS,
-          EFFECTS, "corejax.backends", "corejax.transforms")
+          EFFECTS, "corejax.backends", TRANSFORMS)
 
 #: Before the name of a public function: it is `cj.NAME`, or `cj.experimental.NAME`, rather than `cj.lax.NAME`.
 AT_TOP, EXPERIMENTAL = "cj/", "experimental/"
@@ -54,7 +55,7 @@ def place(group: str, name: str) -> tuple[str, str]:
 
 def noun(group: str) -> str:
     """The noun for a member of this group."""
-    special = {"corejax.transforms": "transformation", DTYPES: "element type", FACTS: "section of doctor"}
+    special = {TRANSFORMS: "transformation", DTYPES: "element type", FACTS: "section of doctor"}
     return special.get(group, group.rpartition(".")[2].removesuffix("s"))
 
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from corejax.installed.requirements import canonical
 
-_TARGET = re.compile(r"(?P<owner>[a-zA-Z0-9][\w.-]*)/(?P<primitive>[^\s/:@]+):(?P<hook>[^\s/:@]+)"
-                     r"(@(?P<platform>[^\s/:@]+))?", re.ASCII)
+_TARGET = re.compile(r"(?P<owner>[a-zA-Z0-9][\w.-]*)/(?P<primitive>[^\s/:@]+):(?P<hook>[^\s/:@?]+)"
+                     r"(?P<optional>\?)?(@(?P<platform>[^\s/:@]+))?", re.ASCII)
 _CHOICE = re.compile(r"(?P<pack>[^\s/:@]+)(/(?P<name>[^\s/:@]+)(:(?P<hook>[^\s/:@]+)(@(?P<platform>[^\s/:@]+))?)?)?")
 
 #: In the place of a primitive's name: the entry leads to a table of rules for primitives of that distribution.
@@ -18,14 +18,17 @@ EVERY = "*"
 class Target(NamedTuple):
     """For which hook of which primitive of which distribution a rule is; a lowering may be for one platform.
 
+    A question mark after the hook makes it optional: it does nothing where no transformation of that name is installed.
+
     >>> Target.parse("corejax-lax-basic/sin:xla_translation@cpu")
-    Target(owner='corejax-lax-basic', primitive='sin', hook='xla_translation', platform='cpu')
+    Target(owner='corejax-lax-basic', primitive='sin', hook='xla_translation', platform='cpu', optional=False)
     """
 
     owner: str
     primitive: str
     hook: str
     platform: str | None
+    optional: bool = False
 
     @classmethod
     def parse(cls, name: str) -> Target | None:
@@ -33,7 +36,8 @@ class Target(NamedTuple):
         match = _TARGET.fullmatch(name)
         if match is None:
             return None
-        return cls(canonical(match["owner"]), match["primitive"], match["hook"], match["platform"])
+        return cls(canonical(match["owner"]), match["primitive"], match["hook"], match["platform"],
+                   match["optional"] is not None)
 
     @property
     def slot(self) -> str:

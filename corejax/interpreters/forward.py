@@ -32,16 +32,11 @@ from corejax.kernel.trace import Trace, Tracer, as_value, check_belongs, derivat
 from corejax.kernel.varying import in_order, varied
 
 
-class JVPTracer(Tracer):
-    """A primal value with its tangent."""
+class PrimalTracer(Tracer):
+    """A value with something about how it changes: decisions see the value, which isn't given away without the rest."""
 
-    __slots__ = ("primal", "tangent")
-
-    def __init__(self, trace: Trace, primal: Any, tangent: Any) -> None:
-        self._trace = trace
-        self.aval = primal.aval
-        self.primal = primal
-        self.tangent = tangent
+    __slots__ = ("primal",)
+    primal: Any
 
     def peek(self, wanted: str) -> Any:
         if not self._trace.live:
@@ -58,7 +53,7 @@ class JVPTracer(Tracer):
     def __repr__(self) -> str:
         value = self._visible()
         shown = "" if value is None else f": {np.array2string(value, separator=', ')}"
-        return f"JVPTracer<{self.aval}{shown}>"
+        return f"{type(self).__name__}<{self.aval}{shown}>"
 
     def __str__(self) -> str:
         value = self._visible()
@@ -67,9 +62,21 @@ class JVPTracer(Tracer):
     def _visible(self) -> Any:
         """The value to show; None if it isn't known or no longer available."""
         x: Any = self
-        while type(x) is JVPTracer and x._trace.live:
+        while isinstance(x, PrimalTracer) and x._trace.live:
             x = x.primal
         return to_numpy(x) if type(x) is Array and not x.is_deleted() else None
+
+
+class JVPTracer(PrimalTracer):
+    """A primal value with its tangent."""
+
+    __slots__ = ("tangent",)
+
+    def __init__(self, trace: Trace, primal: Any, tangent: Any) -> None:
+        self._trace = trace
+        self.aval = primal.aval
+        self.primal = primal
+        self.tangent = tangent
 
 
 class JVPTrace(Trace):

@@ -26,6 +26,12 @@ hookimpl = pluggy.HookimplMarker("corejax")
 Function = Callable[..., Any]
 
 
+#: What a primitive's plugin may declare by name, besides its hooks.
+OWNER_DECLARATIONS = frozenset(("name", "multiple_results", "symbolic_zeros", "linear", "not_linear_in", "cheap",
+                                "structural", "tracks_varying", "element_types", "operands", "attached", "function",
+                                "holds", "widened", "axes_within", "substitutes", "api_version"))
+
+
 class Declaration:
     """Takes the place of the hook named `hook` in a plugin."""
 

@@ -154,6 +154,17 @@ def linearize(primals: Sequence[Any], nonzero: Sequence[bool]) -> Any:
     """
 
 
+@hookspec(firstresult=True)
+def carry(lift: Any, args: Sequence[Any]) -> Any:
+    """`carry(lift, args, *, ...)`: the results, with the programs among the params transformed by `lift`.
+
+    For primitives that carry programs: how every transformation goes through them under which a value becomes several
+    arrays. `args` are boxes of such arrays and plain values; `lift.program(jaxpr, forms)` is a transformed program,
+    `lift.parts(args)` are its operands, `lift.results(parts, forms)` what to return; see
+    `corejax.plugin.transforming.Lift`. Without it: such a transformation needs a rule of its own, or `decompose`.
+    """
+
+
 #: Each hook with the names of its positional arguments.
 HOOKS: dict[str, tuple[str, ...]] = {
     name: tuple(function.__code__.co_varnames) for name, function in list(globals().items())

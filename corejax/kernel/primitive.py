@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from corejax.base.avals import ShapedArray
 from corejax.base.caches import BoundedCache, generation
@@ -21,6 +21,9 @@ from corejax.kernel.context import context
 from corejax.kernel.jaxpr import Jaxpr, are_unique
 from corejax.kernel.keys import atom, param_key, plain_tuples
 from corejax.kernel.varying import along, joint, says_itself
+
+if TYPE_CHECKING:
+    from corejax.kernel.transformations import Answer, Transformation
 
 Function = Callable[..., Any]
 Rule = Callable[..., Any]
@@ -49,6 +52,9 @@ class Freezer(Protocol):
     def place(self, primitive: Primitive) -> tuple[str | None, str]:
         """The primitive's pack, if it has one, and its origin in words."""
 
+    def answer(self, primitive: Primitive, transformation: Transformation) -> Answer:
+        """What a transformation of a pack has for the primitive."""
+
     def pickled(self, primitive: Primitive) -> tuple[object, ...]:
         """What the primitive's `__reduce__` returns, to find it again."""
 
@@ -74,7 +80,8 @@ class Primitive:
                "evaluate", "partial_eval", "recompute", "dce", "effects", "typecheck", "pretty", "linearize",
                "linear", "factors", "symbolic_zeros", "jvp_binds_itself", "vmap_binds_itself", "multiple_results",
                "cheap", "linear_in", "not_linear_in", "lowerings", "lowered_params", "providers", "open_params",
-               "structural", "tracks_varying", "holds", "element_types", "of_one", "of_two", "beside", "params")
+               "structural", "tracks_varying", "holds", "element_types", "of_one", "of_two", "beside", "carry",
+               "answers", "params")
     __slots__ = (*_IDENTITY, *_FROZEN, "__weakref__")
 
     name: str
@@ -102,6 +109,9 @@ class Primitive:
     typecheck: Rule | None
     pretty: Rule | None
     linearize: Rule | None
+    carry: Rule | None
+    answers: dict[Transformation, Answer]
+    """What the transformations of packs have for it, as far as they were asked."""
 
     # Declarations, and what is derived from them
     linear: tuple[int, ...] | None
@@ -209,6 +219,14 @@ class Primitive:
             raise
         return self.inferred(key) or self._infer(avals, params, key)
 
+    def answer(self, transformation: Transformation) -> Answer:
+        """The rule for a transformation of a pack, and where it comes from."""
+        answers = self.answers
+        found = answers.get(transformation)
+        if found is None:
+            found = answers[transformation] = _freezer.answer(self, transformation)
+        return found
+
     def variant(self, plugin: object) -> Primitive:
         """A separate primitive, for a plugin made by a rule of this one."""
         return Unfrozen(plugin, self.module)
@@ -313,7 +331,7 @@ def _fill(primitive: Primitive) -> None:
         _ = primitive.function, primitive.origin  # filled now, so nothing is looked up later
         with _lock:
             if count == _thawed:
-                if not _is_frozen(primitive):
+                if not is_frozen(primitive):
                     _set(primitive, slots)
                 return
 
@@ -323,7 +341,7 @@ def refill(primitive: Primitive) -> None:
     count = _thawed
     slots = _freezer.freeze(primitive)
     with _lock:
-        if count == _thawed and _is_frozen(primitive):  # else its next use freezes it anyway
+        if count == _thawed and is_frozen(primitive):  # else its next use freezes it anyway
             _set(primitive, slots)
 
 
@@ -333,13 +351,14 @@ def thaw(primitives: Iterable[Primitive]) -> None:
     with _lock:
         _thawed += 1
         for primitive in primitives:
-            if _is_frozen(primitive):
+            if is_frozen(primitive):
                 primitive.__class__ = Unfrozen
                 for name in Primitive._FROZEN:
                     delattr(primitive, name)
 
 
-def _is_frozen(primitive: Primitive) -> bool:
+def is_frozen(primitive: Primitive) -> bool:
+    """Whether its rules are filled in."""
     try:
         object.__getattribute__(primitive, "params")
     except AttributeError:

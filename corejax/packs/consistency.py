@@ -7,6 +7,7 @@ from keyword import iskeyword
 from corejax.base.errors import kind_of, suggestion
 from corejax.installed import manifest, requirements
 from corejax.kernel.declarations import (
+    OWNER_DECLARATIONS,
     Declaration,
     Factors,
     Linearity,
@@ -22,12 +23,10 @@ from corejax.kernel.declarations import (
     per_operand,
 )
 from corejax.kernel.hookspecs import HOOKS
+from corejax.kernel.transformations import Absent, Transformation
 from corejax.packs.hook_signatures import place_of, takes
 from corejax.packs.source import Source
 
-OWNER_DECLARATIONS = frozenset(("name", "multiple_results", "symbolic_zeros", "linear", "not_linear_in", "cheap",
-                                "structural", "tracks_varying", "element_types", "operands", "attached", "function",
-                                "holds", "widened", "axes_within", "substitutes", "api_version"))
 RULES_DECLARATIONS = frozenset(("name", "linear", "platform", "symbolic_zeros", "api_version"))
 _FLAGS = ("multiple_results", "symbolic_zeros", "cheap", "structural", "tracks_varying")
 #: How programs among params run, if not exactly once.
@@ -37,10 +36,18 @@ _MAKERS = (factors, linear, not_differentiable, not_linear, partials, per_operan
 _DECLARABLE: dict[str, tuple[type, ...]] = {"jvp": (Partials, Linearity, NotDifferentiable), "transpose": (NotLinear,)}
 
 
-def check_declaration(source: Source, name: str) -> None:
+def is_declaration(source: Source, name: str) -> bool:
+    """Whether a public attribute has the name of a declaration, other than in the place of a hook."""
+    return name in (OWNER_DECLARATIONS if source.is_owner else RULES_DECLARATIONS)
+
+
+def check_declaration(source: Source, name: str, transformation: Transformation | None = None) -> None:
     """Check that a public attribute that isn't a hook implementation is a valid declaration in the right place."""
     value = getattr(source.plugin, name)
     known = OWNER_DECLARATIONS if source.is_owner else RULES_DECLARATIONS
+    if transformation is not None and name == transformation.name:
+        _check_for(transformation, source, value)
+        return
     if name in HOOKS:
         _check_in_place_of_hook(source, name, value)
         return
@@ -115,6 +122,20 @@ def _check_in_place_of_hook(source: Source, name: str, value: object) -> None:
     names = jvps if name == "jvp" else "not_linear(reason)"
     raise source.error("it is neither a rule nor a declaration", name, got=repr(value),
                        wanted="a method marked with @hookimpl" + (f", or {names}" if allowed else ""),
+                       todo="leave the attribute out if there is no such rule")
+
+
+def _check_for(transformation: Transformation, source: Source, value: object) -> None:
+    """Check what stands in the place of a rule for a transformation."""
+    name, kinds = transformation.name, (*transformation.declarations, Absent)
+    if isinstance(value, Declaration) and isinstance(value, kinds):
+        source.declared[name] = value
+        return
+    if callable(value) and not isinstance(value, (type, Declaration)):
+        raise source.error("it is not marked as a hook", name, got=f"def {name}(...)",
+                           wanted=f"@hookimpl def {name}(...)", todo="decorate it with corejax.plugin.hookimpl")
+    raise source.error("it is neither a rule nor a declaration", name, got=repr(value),
+                       wanted=f"a method marked with @hookimpl, or one of {', '.join([k.__name__ for k in kinds])}",
                        todo="leave the attribute out if there is no such rule")
 
 
@@ -213,7 +234,7 @@ def check_together(source: Source) -> None:
         raise source.error("it is declared not differentiable, but has a linearize rule", "linearize",
                            got=f"jvp = {jvp!r}, and a linearize rule", wanted="one of the two",
                            todo="leave one of them out")
-    if not source.is_owner and not source.found and not declared and source.linear is None:
+    if not source.is_owner and not source.found and not declared and source.linear is None and not source.others:
         raise source.error("it provides no rules", got=f"{kind_of(source.plugin)}, without a hook or a declaration",
                            wanted="an object with a method that is marked @hookimpl",
                            todo="name hooks without a leading underscore; or remove the object")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from corejax.base.avals import Linear, ShapedArray, Zero, aval_of
 from corejax.base.caches import BoundedCache
 from corejax.base.errors import CorejaxNotImplementedError
 from corejax.interpreters import batching, forward
+from corejax.interpreters.composing import composition, once
 from corejax.interpreters.partial_eval import mark_parts
 from corejax.interpreters.reverse import say_whose, transpose_function
 from corejax.interpreters.staging import stage, stage_closed
@@ -17,8 +17,6 @@ from corejax.kernel import checks
 from corejax.kernel.context import context
 from corejax.kernel.declarations import hookimpl
 from corejax.kernel.factors import instantiate
-from corejax.kernel.jaxpr import Params
-from corejax.kernel.keys import param_key
 from corejax.kernel.primitive import Avals, Primitive, Rule
 from corejax.packs.fallbacks import Note
 
@@ -41,43 +39,6 @@ def rules(primitive: Primitive, own_jvp: bool) -> dict[str, tuple[Rule, Note]]:
     }
 
 
-def _function(primitive: Primitive, params: Params) -> Callable[..., list[Any]]:
-    """`decompose` as a function from positional operands to a list of outputs."""
-    def fun(*args: Any) -> list[Any]:
-        assert primitive.decompose is not None
-        try:
-            out = primitive.decompose(args, **params)
-        except Exception as error:
-            raise checks.failed(primitive, "decompose", error)  # noqa: B904
-        outs = checks.check_list(primitive, "decompose", out) if primitive.multiple_results else [out]
-        return [checks.check_array(primitive, "decompose", x, "an array", context.trace) for x in outs]
-    return fun
-
-
-class _Underway(threading.local):
-    """The rules being derived from decompositions in this thread, outermost first."""
-
-    keys: tuple[Any, ...] = ()
-
-
-_underway = _Underway()
-
-
-def _once(primitive: Primitive, params: Params, what: tuple[object, ...], derive: Callable[[], Any]) -> Any:
-    """Call `derive`. Raises if that gets back to deriving the very same thing, since it would never end."""
-    outer, key = _underway.keys, (primitive, context.axes, param_key(params), what)
-    if key in outer:
-        raise checks.rule_error(
-            primitive, "decompose", f"applies {primitive.name} itself to operands of the same types",
-            f"{primitive.name} within {primitive.name}", "other primitives, or smaller operands, so that it ends",
-            f"compute {primitive.name} by other primitives")
-    try:
-        _underway.keys = (*outer, key)
-        return derive()
-    finally:
-        _underway.keys = outer
-
-
 def _avals(args: Sequence[object]) -> Avals:
     return tuple([x.aval if isinstance(x, Linear) else aval_of(x) for x in args])
 
@@ -92,8 +53,8 @@ def _results(primitive: Primitive | _Mapped, outs: Sequence[object]) -> Any:
 
 def _abstract_eval(primitive: Primitive) -> Rule:
     def abstract_eval(avals: Sequence[ShapedArray], /, **params: Any) -> Any:
-        staged = _once(primitive, params, ("abstract_eval", *avals),
-                       lambda: stage(_function(primitive, params), avals, primitive.name))
+        staged = once(primitive, params, ("abstract_eval", *avals),
+                      lambda: stage(composition(primitive, params), avals, primitive.name))
         return _results(primitive, staged.out_avals)
     return abstract_eval
 
@@ -102,8 +63,8 @@ def _jvp(primitive: Primitive) -> Rule:
     def jvp(primals: Sequence[object], tangents: Sequence[object], /, **params: Any) -> tuple[Any, Any]:
         trace = context.trace
         start = len(getattr(trace, "eqns", ()))
-        outs, dots = _once(primitive, params, ("jvp", trace, *_avals(primals)),
-                           lambda: forward.jvp(_function(primitive, params), primals, tangents))
+        outs, dots = once(primitive, params, ("jvp", trace, *_avals(primals)),
+                          lambda: forward.jvp(composition(primitive, params), primals, tangents))
         mark_parts(trace, start, _whose(primitive))
         return _results(primitive, outs), _results(primitive, dots)
     return jvp
@@ -113,8 +74,8 @@ def _transpose(primitive: Primitive) -> Rule:
     def transpose(cts: Any, args: Sequence[Any], /, **params: Any) -> list[Any]:
         cts = cts if primitive.multiple_results else [cts]
         try:
-            return _once(primitive, params, ("transpose", *_avals(args)),  # type: ignore[no-any-return]
-                         lambda: transpose_function(_function(primitive, params), args, cts))
+            return once(primitive, params, ("transpose", *_avals(args)),  # type: ignore[no-any-return]
+                        lambda: transpose_function(composition(primitive, params), args, cts))
         except CorejaxNotImplementedError as error:
             say_whose(error, _whose(primitive))
             raise
@@ -125,9 +86,9 @@ def _vmap(primitive: Primitive) -> Rule:
     def vmap(axis: Axis, args: Sequence[object], dims: Sequence[int | None], /, **params: Any) -> tuple[Any, Any]:
         trace = context.trace
         start = len(getattr(trace, "eqns", ()))
-        outs, out_dims = _once(
+        outs, out_dims = once(
             primitive, params, ("vmap", trace, *_avals(args), *dims),
-            lambda: batching.vmap(_function(primitive, params), axis.size, axis.name, args, dims))
+            lambda: batching.vmap(composition(primitive, params), axis.size, axis.name, args, dims))
         mark_parts(trace, start, _whose(primitive))
         return _results(primitive, outs), _results(primitive, out_dims)
     return vmap
@@ -146,7 +107,7 @@ class _Mapped:
 
     @hookimpl
     def decompose(self, args: Sequence[object], **params: Any) -> Any:
-        return _results(self, self._map(_function(self._primitive, params), args, self._dims))
+        return _results(self, self._map(composition(self._primitive, params), args, self._dims))
 
     @hookimpl
     def jvp(self, primals: Sequence[object], tangents: Sequence[object], **params: Any) -> tuple[Any, Any]:
@@ -191,8 +152,8 @@ def _vmap_keeping_jvp(primitive: Primitive) -> Rule:
 def _lowering(primitive: Primitive) -> Rule:
     def lowering(ctx: Lowering, args: Sequence[object], /, **params: Any) -> Any:
         def lowered() -> Any:
-            jaxpr = stage_closed(_function(primitive, params), ctx.avals_in, primitive.name)
+            jaxpr = stage_closed(composition(primitive, params), ctx.avals_in, primitive.name)
             checks.check_types(primitive, "decompose", jaxpr.out_avals, ctx.avals_out)
             return ctx.call(jaxpr, args)
-        return _results(primitive, _once(primitive, params, ("xla_translation", *ctx.avals_in), lowered))
+        return _results(primitive, once(primitive, params, ("xla_translation", *ctx.avals_in), lowered))
     return lowering

@@ -19,7 +19,7 @@ from __future__ import annotations
 import sys
 import threading
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from corejax.base.errors import (
     CorejaxAttributeError,
@@ -29,6 +29,7 @@ from corejax.base.errors import (
     PluginError,
     kind_of,
 )
+from corejax.base.late import late
 from corejax.base.source import add_library_package, here
 from corejax.base.tracebacks import public, trim
 from corejax.installed import groups, registry
@@ -39,6 +40,12 @@ from corejax.kernel.primitive import Function, Primitive, Unfrozen
 from corejax.packs.foreign import substituted
 from corejax.packs.freeze import freeze as freeze
 from corejax.packs.public_functions import public_function as public_function
+
+if TYPE_CHECKING:
+    from corejax.kernel.transformations import Answer, Transformation
+    from corejax.packs import answering
+else:
+    answering = late("corejax.packs.answering")  # few programs need it
 
 _lock = threading.RLock()  # reentrant: a signal handler or a plugin's property may get back here
 
@@ -62,6 +69,11 @@ def place(primitive: Primitive) -> tuple[str | None, str]:
         pack = owner if owner in packs else packs[0]
         add_library_package(package, pack)
     return (pack.name, str(pack)) if pack is not None else (None, f"defined in {module}")
+
+
+def answer(primitive: Primitive, transformation: Transformation) -> Answer:
+    """What a transformation of a pack has for a primitive."""
+    return answering.answer(primitive, transformation)
 
 
 def pickled(primitive: Primitive) -> tuple[object, ...]:

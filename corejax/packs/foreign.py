@@ -73,12 +73,19 @@ def substituted(primitive: Primitive) -> tuple[str | None, str]:
     return (found[0].name, found[0].range) if found else (None, "")
 
 
+def known_hooks() -> tuple[str, ...]:
+    """The kernel's hooks, and those of the transformations that are installed."""
+    return (*HOOKS, *manifest.read().names(groups.TRANSFORMS))
+
+
 def check_target(foreign: Foreign) -> None:
     """Check that an entry's name is that of a hook, and of a platform; nothing is imported."""
     target, platforms = foreign.target, (*PLATFORMS, *manifest.read().names("corejax.backends"))
-    if target.hook not in HOOKS:
+    hooks = known_hooks()
+    if target.hook not in hooks and not target.optional:
         raise _error(foreign, f"{target.hook!r} is not a hook", got=foreign.entry.name,
-                     wanted=f"one of: {', '.join(HOOKS)}", todo=suggestion(target.hook, HOOKS) or "name the hook")
+                     wanted=f"one of: {', '.join(hooks)}", todo=suggestion(target.hook, hooks) or
+                     f"name the hook; or write {target.hook}? for a transformation that may not be installed")
     if target.platform is None:
         return
     if target.hook != "xla_translation":
@@ -92,7 +99,7 @@ def check_target(foreign: Foreign) -> None:
 
 def is_chosen(primitive: Primitive, foreign: Foreign, preferences: Preferences) -> bool:
     """Does the user prefer it to what the primitive's owner has, or is it the owner's?"""
-    _, _, hook, platform = foreign.target
+    hook, platform = foreign.target.hook, foreign.target.platform
     return foreign.entry.pack.name == primitive.pack or (
         preferences.of(foreign.entry.pack.name, primitive.name, hook, platform).degree >
         preferences.of(primitive.pack, primitive.name, hook, platform).degree)
@@ -142,7 +149,8 @@ def _imported(primitive: Primitive, foreign: Foreign) -> Any:
         rule = rule[primitive.name]
     if not (isinstance(rule, Declaration) or isroutine(rule)) or hasattr(rule, "primitive"):
         raise _error(foreign, "it is not a rule", got=kind_of(rule),
-                     wanted=f"a function ({', '.join(HOOKS[foreign.target.hook])}), or a declaration in its place",
+                     wanted=f"a function ({', '.join(HOOKS.get(foreign.target.hook, ['...']))}), or a declaration in "
+                     "its place",
                      todo="let the entry lead to that one rule; a method of an object is a function, too")
     return rule
 

@@ -43,11 +43,7 @@ def freeze(primitive: Primitive) -> dict[str, Any]:
         with _lock:
             _fixed.discard(primitive)
         raise
-    _tell_of_unchosen(primitive, resolution)
-    for whose, error in resolution.left_out:
-        # a pack that is broken is reported once, however many primitives it has rules for
-        key = whose if whose.partition(" ")[0] in registry.broken() else (whose, primitive.name, str(error))
-        groups.report(key, f"rules of {whose} for {primitive.name} are left out. {error}")
+    tell(primitive, resolution)
     _tell_of_orphans()
     return slots
 
@@ -115,6 +111,15 @@ def _needs_consent(primitive: Primitive, slot: str, resolution: Resolution, offe
 
 
 # What the user is told
+
+def tell(primitive: Primitive, resolution: Resolution) -> None:
+    """Tell the user which rules aren't used, and why."""
+    _tell_of_unchosen(primitive, resolution)
+    for whose, error in resolution.left_out:
+        # a pack that is broken is reported once, however many primitives it has rules for
+        key = whose if whose.partition(" ")[0] in registry.broken() else (whose, primitive.name, str(error))
+        groups.report(key, f"rules of {whose} for {primitive.name} are left out. {error}")
+
 
 def _tell_of_unchosen(primitive: Primitive, resolution: Resolution) -> None:
     """Once for each pack, unless the user prefers the owner."""

@@ -21,6 +21,7 @@ from corejax.installed.distributions import Pack
 from corejax.kernel.declarations import Linearity, Partials
 from corejax.kernel.hookspecs import HOOKS
 from corejax.kernel.primitive import Primitive, refill
+from corejax.kernel.transformations import Transformation
 from corejax.packs import foreign
 from corejax.packs.foreign import Foreign
 from corejax.packs.hook_signatures import Signature
@@ -63,16 +64,18 @@ class Resolution:
 
     `offers` and `wrappers` are what counts: the owner's rules and those that the user chose; `add` adds what others
     have for hooks without an answer. `left_out` has pairs (pack, reason); `unchosen` has what would need the user's
-    consent. With `everything`, rules are imported that could wait.
+    consent. With `everything`, rules are imported that could wait. With a `transformation`, it is about its hook alone.
     """
 
-    __slots__ = ("_added", "_everything", "_primitive", "_waiting", "left_out", "manager", "offers", "owner",
-                 "preferences", "sources", "unchosen", "wrappers")
+    __slots__ = ("_added", "_brought_by", "_everything", "_primitive", "_waiting", "left_out", "manager", "offers",
+                 "owner", "preferences", "sources", "transformation", "unchosen", "wrappers")
 
-    def __init__(self, primitive: Primitive, *, everything: bool = False) -> None:
+    def __init__(self, primitive: Primitive, *, everything: bool = False, transformation: Transformation | None = None,
+                 brought_by: str | None = None) -> None:
         self._primitive, self._everything = primitive, everything
         self.preferences = manifest.read().preferences  # of one moment: another thread may change them
-        self.manager = Manager()
+        self.manager = Manager(transformation)
+        self.transformation, self._brought_by = transformation, brought_by
         self.sources: list[Source] = []
         self.left_out: list[tuple[str, Exception]] = []
         self.unchosen: list[Unchosen] = []
@@ -80,7 +83,7 @@ class Resolution:
         self._added: Offers = {}
         self.owner = Source(primitive.plugin, primitive.name, primitive.pack, primitive.origin, is_owner=True)
         self._admit(self.owner)
-        for rule in foreign.rules_for(primitive):
+        for rule in self._rules_of_packs():
             self._consider(rule)
         for plugin, whose, replace, pack in extensions.get(primitive, ()):
             source = Source(plugin, primitive.name, pack.name if pack else None, str(pack) if pack else whose,
@@ -96,6 +99,8 @@ class Resolution:
     @property
     def params(self) -> Signature:
         """The params, from the signature of the owner's abstract_eval, else its decompose, else another plugin's."""
+        if self.transformation is not None:  # then they are known
+            return Signature((), tuple(self._primitive.params), False, self._primitive.open_params)
         for source in self.sources:
             rules = source.rules
             for hook in ("abstract_eval", "decompose"):
@@ -114,6 +119,22 @@ class Resolution:
 
     # Who is there
 
+    def _rules_of_packs(self) -> list[Foreign]:
+        """The rules for these hooks; those of the primitive's pack first, then those of the transformation's."""
+        rules = [rule for rule in foreign.rules_for(self._primitive) if rule.target.hook in self.manager.hooks or (
+            self.transformation is None and rule.target.hook not in foreign.known_hooks() and not rule.target.optional)]
+        packs = [self._primitive.pack, self._brought_by]
+        return rules if self.transformation is None else sorted(
+            rules, key=lambda rule: packs.index(rule.entry.pack.name) if rule.entry.pack.name in packs else len(packs))
+
+    def _is_consented(self, rule: Foreign) -> bool:
+        """Did the user choose a rule, or need nobody choose it: the owner's, or else the transformation's own?"""
+        if foreign.is_chosen(self._primitive, rule, self.preferences):
+            return True
+        hook = rule.target.hook
+        return rule.entry.pack.name == self._brought_by and not any(
+            [hook in source.declared or hook in source.rules for source in self.sources])
+
     def _consider(self, rule: Foreign) -> None:
         """Import a foreign rule that was chosen, or was imported before; let another one wait."""
         try:
@@ -121,7 +142,7 @@ class Resolution:
         except CorejaxError as error:
             self.left_out.append((str(rule.entry.pack), error))
             return
-        chosen = foreign.is_chosen(self._primitive, rule, self.preferences)
+        chosen = self._is_consented(rule)
         if chosen or self._everything or foreign.is_met(self._primitive, rule):
             self._import(rule, chosen)
         else:
@@ -172,7 +193,7 @@ class Resolution:
         """(offers, wrappers) by hook; the last registered offer comes first, the order in which pluggy calls them."""
         offers: Offers = {}
         wrappers: Offers = {}
-        for hook in HOOKS:
+        for hook in self.manager.hooks:
             offers[hook], wrappers[hook] = [], []
             for implementation in getattr(self.manager.hook, hook).get_hookimpls():
                 source = self.manager.sources[id(implementation.plugin)]
@@ -182,16 +203,17 @@ class Resolution:
                 else:
                     offers[hook].insert(0, offer)
         for source in self.sources:
-            if source.linear is not None:
+            if source.linear is not None and "jvp" in offers:
                 offers["jvp"].insert(0, Offer(source, Linearity(source.linear)))
             for hook, declaration in source.declared.items():
-                offers[hook].insert(0, Offer(source, declaration))
+                if hook in offers:
+                    offers[hook].insert(0, Offer(source, declaration))
         return offers, wrappers
 
     def _check_wrappers(self) -> None:
         """Leave out plugins with wrappers that have nothing to wrap."""
         idle = next((offer.source for hook, found in self.wrappers.items() for offer in found
-                     if hook not in ALWAYS_THERE and not self.offers[hook]), None)
+                     if hook in HOOKS and hook not in ALWAYS_THERE and not self.offers[hook]), None)
         if idle is None:
             return
         hook = next(hook for hook, is_wrapper, _ in idle.found if is_wrapper and not self.offers[hook])
@@ -251,7 +273,7 @@ class Resolution:
         rivals = [offer for offer in found if not offer.last] or found
         if len({offer.source.origin for offer in rivals}) > 1:
             found = [Offer(rivals[0].source, clash(self._primitive.name, slot, rivals))]
-            found[0].source.signatures[found[0].rule] = Signature(HOOKS[hook], (), False, True)
+            found[0].source.signatures[found[0].rule] = Signature(self.manager.hooks[hook], (), False, True)
         self._added.setdefault(hook, []).extend(found)
 
     def _late(self, slot: str, waiting: list[Foreign], rules: list[Foreign | Offer]) -> Offer:
@@ -271,11 +293,6 @@ class Resolution:
         source.signatures[late] = Signature(HOOKS[hook], (), False, True)
         self._waiting = [rule for rule in self._waiting if rule not in waiting]
         return Offer(source, late)
-
-
-def left_out(primitive: Primitive) -> list[tuple[str, Exception]]:
-    """Other packs' rules for a primitive that can't be used, as pairs of the pack and the reason."""
-    return Resolution(primitive).left_out
 
 
 def _slot(hook: str, source: Source) -> str:

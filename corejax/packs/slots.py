@@ -124,7 +124,7 @@ def _merge(resolution: Resolution) -> dict[str, Any]:
         "element_types": tuple(getattr(owner.plugin, "element_types", ())),
         "linear_in": frozenset(),
         "not_linear_in": frozenset(getattr(owner.plugin, "not_linear_in", ())),
-        "providers": providers, "jvp_binds_itself": False,
+        "providers": providers, "jvp_binds_itself": False, "answers": {},
         "lowered_params": _lowered_params([*offers["xla_translation"], *resolution.wrappers["xla_translation"]])}
 
 

@@ -18,8 +18,8 @@ class Source:
     one rule, which needs no mark; `at` is where that is, if it is a declaration, which knows no place of its own.
     """
 
-    __slots__ = ("at", "consented", "declared", "extends", "found", "is_owner", "linear", "origin", "pack", "plugin",
-                 "primitive", "replaces", "signatures", "single")
+    __slots__ = ("at", "consented", "declared", "extends", "found", "is_owner", "linear", "origin", "others", "pack",
+                 "plugin", "primitive", "replaces", "signatures", "single")
 
     def __init__(self, plugin: Any, primitive: str, pack: str | None, origin: str, *, is_owner: bool = False,
                  extends: bool = False, replaces: bool = False, consented: bool = True,
@@ -34,6 +34,7 @@ class Source:
         self.linear: tuple[int, ...] | None = None
         self.found: list[tuple[str, bool, Signature]] = []  # (hook, is a wrapper, signature) of each implementation
         self.signatures: dict[Any, Signature] = {}
+        self.others: list[str] = []  # what it provides for hooks that aren't resolved now
 
     @property
     def rules(self) -> dict[str, Signature]:

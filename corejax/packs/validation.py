@@ -5,18 +5,26 @@ pluggy itself wouldn't notice an undecorated or misspelled hook.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
 import pluggy
 
 from corejax.base.errors import suggestion
+from corejax.installed import manifest
+from corejax.installed.groups import TRANSFORMS
 from corejax.kernel import hookspecs
 from corejax.kernel.declarations import Declaration, Partials
 from corejax.kernel.hookspecs import API_VERSION, FOR_SEVERAL, HOOKS, WITHOUT_PARAMS
-from corejax.packs.consistency import check_declaration, check_together
+from corejax.kernel.transformations import Absent, Declared, Transformation
+from corejax.packs.consistency import check_declaration, check_together, is_declaration
+from corejax.packs.foreign import known_hooks
 from corejax.packs.hook_signatures import Signature
 from corejax.packs.source import Source
+
+#: pluggy's options of a transformation's specification.
+_FIRST: Any = {"firstresult": True, "historic": False, "warn_on_impl": None, "warn_on_impl_args": None}
 
 #: pluggy's options of an implementation that isn't marked.
 _UNMARKED: Any = {"wrapper": False, "hookwrapper": False, "optionalhook": False, "tryfirst": False, "trylast": False,
@@ -24,11 +32,17 @@ _UNMARKED: Any = {"wrapper": False, "hookwrapper": False, "optionalhook": False,
 
 
 class Manager(pluggy.PluginManager):
-    """pluggy's manager for one primitive, which rejects plugins with unknown attributes."""
+    """pluggy's manager for one primitive, which rejects plugins with unknown attributes.
 
-    def __init__(self) -> None:
+    It knows the kernel's hooks, or that of one transformation: those of the others are left for when they are needed.
+    """
+
+    def __init__(self, transformation: Transformation | None = None) -> None:
         super().__init__("corejax")
-        self.add_hookspecs(hookspecs)
+        self.transformation = transformation
+        self.hooks = HOOKS if transformation is None else {transformation.name: transformation.arguments}
+        self.add_hookspecs(hookspecs if transformation is None else
+                           type("spec", (), {transformation.name: staticmethod(transformation.spec)}))
         self.sources: dict[int, Source] = {}
 
     def add(self, source: Source) -> None:
@@ -54,7 +68,9 @@ class Manager(pluggy.PluginManager):
 
     def parse_hookspec_opts(self, module_or_class: Any, name: str) -> Any:
         """pluggy's options of a hook spec. Overridden because pluggy would inspect the whole module, which is slow."""
-        return super().parse_hookspec_opts(module_or_class, name) if name in HOOKS else None
+        if name not in self.hooks:
+            return None
+        return super().parse_hookspec_opts(module_or_class, name) if self.transformation is None else _FIRST
 
     def parse_hookimpl_opts(self, plugin: object, name: str) -> Any:
         """pluggy's options of a hook implementation; None for a declaration; an error for anything else."""
@@ -64,13 +80,18 @@ class Manager(pluggy.PluginManager):
         options = super().parse_hookimpl_opts(plugin, name)
         if options is None and name == source.single and not isinstance(getattr(plugin, name), Declaration):
             options = _UNMARKED
-        if options is None:
-            check_declaration(source, name)
+        hook = options.get("specname") or name if options is not None else name
+        if self._is_for_others(source, hook, options):
+            source.others.append(hook)
             return None
-        hook = options.get("specname") or name
-        if hook not in HOOKS:
-            raise source.error(f"{hook!r} is not a hook", name, got=hook, wanted=f"one of: {', '.join(HOOKS)}",
-                               todo=suggestion(hook, HOOKS) or "start the names of helpers with an underscore")
+        if options is None:
+            check_declaration(source, name, self.transformation)
+            return None
+        if hook not in self.hooks:
+            hooks = known_hooks()
+            raise source.error(f"{hook!r} is not a hook", name, got=hook, wanted=f"one of: {', '.join(hooks)}",
+                               todo=suggestion(hook, hooks) or "start the names of helpers with an underscore; for a "
+                               "transformation that may not be installed, write @hookimpl(optionalhook=True)")
         if source.single not in (None, hook):
             raise source.error(f"its entry point is for {source.single}, and its mark for {hook}", name, got=hook,
                                wanted=source.single, todo="leave the mark out, or name the hook in the entry point")
@@ -78,9 +99,25 @@ class Manager(pluggy.PluginManager):
             raise source.error("old-style wrappers are not supported", name, got="hookwrapper=True",
                                wanted="hookimpl(wrapper=True)", todo="yield once and return the result")
         method = getattr(plugin, name)
-        signature = source.signatures[method] = check_signature(source, hook, name, method)
+        signature = source.signatures[method] = check_signature(source, hook, name, method, self.hooks[hook])
         source.found.append((hook, bool(options.get("wrapper")), signature))
         return options
+
+    def _is_for_others(self, source: Source, hook: str, options: Any) -> bool:
+        """Is it for a hook that isn't resolved now: the kernel's, a transformation's, or one that isn't installed?"""
+        if hook in self.hooks:
+            return False
+        if self.transformation is not None and (hook in HOOKS or options is None and not is_declaration(source, hook)):
+            return True
+        if hook in HOOKS:
+            return False
+        declared = getattr(source.plugin, hook, None)
+        if options is not None:
+            optional = bool(options.get("optionalhook"))
+        else:
+            optional = (isinstance(declared, Declared) and declared.hook == hook) or (
+                isinstance(declared, Absent) and declared.optional)
+        return optional or hook in manifest.read().names(TRANSFORMS)
 
 
 def check_object(source: Source) -> None:
@@ -103,14 +140,14 @@ def check_object(source: Source) -> None:
                            wanted=source.primitive, todo="make both the primitive's name, or leave `name` out")
 
 
-def check_signature(source: Source, hook: str, name: str, method: Any) -> Signature:
-    """Check that a hook takes the positional arguments of its spec, or fewer, and params by keyword only."""
+def check_signature(source: Source, hook: str, name: str, method: Any, arguments: Sequence[str]) -> Signature:
+    """Check that a hook takes these positional arguments, or fewer, and params by keyword only."""
     signature = Signature.of(method)
-    wanted = f"def {name}({', '.join(('self', *HOOKS[hook], *(() if hook in WITHOUT_PARAMS else ('*', '...'))))})"
+    wanted = f"def {name}({', '.join(('self', *arguments, *(() if hook in WITHOUT_PARAMS else ('*', '...'))))})"
     got = f"def {name}{signature}"
-    strangers = [arg for arg in signature.positional if arg not in HOOKS[hook]]
+    strangers = [arg for arg in signature.positional if arg not in arguments]
     if strangers:
-        near = suggestion(strangers[0], HOOKS[hook])
+        near = suggestion(strangers[0], arguments)
         raise source.error(f"it takes an argument {strangers[0]!r} that this hook isn't given", name, got=got,
                            wanted=wanted,
                            todo=near or "name the arguments as in the hook; params are keyword-only, after a `*`")

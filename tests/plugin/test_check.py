@@ -398,10 +398,10 @@ def test_an_environment_that_names_what_is_not_there_is_told_as_ever(site):
 # What packs export
 
 EXPORTING = """
-from corejax.plugin import ElementType
+from corejax.plugin import ElementType, transforming
 import numpy as np
 
-__all__ = ["told", "untold", "half", "thrice", "double"]
+__all__ = ["told", "untold", "half", "thrice", "double", "COSTS"]
 
 def told(x):
     return x
@@ -413,9 +413,13 @@ def double(x):
     return x
 
 double_twice = double
+def toy_costs(args):
+    "`toy_costs(args, *, ...)`: how many operations it takes."
+
+COSTS = transforming.Transformation(toy_costs)
 half = define(Toy("half", 0.5))
 thrice = define(Toy("thrice", 3.0))
-RULES = {"toy-pack/toy:vmap": double, "toy-pack/toy:dce": double}
+RULES = {"toy-pack/toy:vmap": double, "toy-pack/toy:dce": double, "toy-pack/toy:toy_costs?": double}
 """
 
 
@@ -430,7 +434,8 @@ def test_what_modules_export_and_no_entry_point_leads_to_is_found(site):
                  "thrice; install it again if its pyproject.toml has them; else python -m corejax entry-points "
                  "--write adds them",
                  "so that nobody finds it: 2 functions, thrice, untold;",
-                 "so that nobody finds it: 1 rule, toy-pack/toy:dce;"):
+                 "so that nobody finds it: 1 transformation, toy_costs;",
+                 "so that nobody finds it: 2 rules, toy-pack/toy:dce, toy-pack/toy:toy_costs?;"):
         assert said in text, (said, text)
 
 

@@ -50,7 +50,9 @@ def of_user(error: RuleError, primitive: Blamed, params: Mapping[str, object]) -
 
 def whose(primitive: Blamed, hook: str) -> str:
     """Who wrote a rule: the primitive's own pack, or another one that adds rules to it or wraps them."""
-    provider: str = getattr(primitive, "providers", {}).get(hook, "derived")
+    by_packs = getattr(primitive, "answers", {})  # to transformations
+    provider: str = getattr(primitive, "providers", {}).get(hook) or next(
+        (answer.provider for each, answer in [*by_packs.items()] if each.name == hook and answer.provider), "derived")
     return primitive.origin + provider.removeprefix("derived") if provider.startswith("derived") else provider
 
 

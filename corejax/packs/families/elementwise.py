@@ -57,7 +57,7 @@ class Elementwise:
                  compiled_at: Function | None = None, cheap: bool = False, example: str = "",
                  params: Mapping[str, Sequence[Any]] = MappingProxyType({}),
                  results: Mapping[Any, Any] = MappingProxyType({}), accurately: Function | None = None,
-                 into: Function | None = None) -> None:
+                 into: Function | None = None, rules: Mapping[str, Any] = MappingProxyType({})) -> None:
         self.name = name
         self.__doc__ = _documented(doc, example)
         self.cheap = cheap
@@ -80,6 +80,8 @@ class Elementwise:
         for hook, value in hooks.items():
             if value is not None and not hasattr(type(self), hook):
                 setattr(self, hook, value)
+        for hook, value in rules.items():
+            setattr(self, hook, value if isinstance(value, Declaration) else hookimpl(value, optionalhook=True))
         if params:
             self._take_params(impl, compiled_at)
         letters = [letter for letter in "xyzuvw" if letter not in params]
@@ -236,6 +238,7 @@ def unary(name: str, impl: Function | None, *, hlo: str | Function, dtypes: str,
       `accuracy`, is called with one that isn't None;
     - `into`: a function `(x, out_dtype)` that converts each of two operands if the public function, which then has an
       option `out_dtype`, is called with one that isn't None;
+    - `rules`: rules or declarations for hooks that transformations of packs add, by hook: `{"inverse": undo(f)}`;
     - `example`: for the documentation, a call and what it prints: `"sqrt(4.0).item() -> 2.0"`.
 
     >>> from corejax import lax

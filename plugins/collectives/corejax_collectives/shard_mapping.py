@@ -184,6 +184,16 @@ class ShardMap:
     def effects(self, avals: Any, *, jaxpr: Jaxpr) -> frozenset[Any]:
         return jaxpr.effects
 
+    @hookimpl
+    def carry(self, lift: Any, args: Any, *, jaxpr: Jaxpr, axes: Axes, mesh: AnyMesh, in_specs: Specs,
+              out_specs: Specs) -> Any:
+        forms = lift.forms(args)
+        with binding(axes):
+            program, out_forms = lift.program(jaxpr, forms)
+        lift.check_pointwise("what each device does", (*forms, *out_forms))
+        ins, outs = lift.sides(in_specs, out_specs, forms, out_forms)
+        return lift.results(_bind(axes, mesh, _Program(program, tuple(ins), tuple(outs)), lift.parts(args)), out_forms)
+
     def axes_within(self, *, axes: Axes, **params: Any) -> Axes:
         """The axes that the program may name."""
         return axes

@@ -85,6 +85,12 @@ def without_dead_code(branches: Sequence[Jaxpr], used_out: Flags) -> tuple[Branc
     return tuple([dce(branch, used_out, used)[0] for branch in branches]), used
 
 
+def lifted(branches: Branches, lift: Any, forms: Sequence[Any]) -> tuple[Branches, Sequence[Any]]:
+    """The branches transformed by a `Lift`, for operands of these forms, and the forms of their results."""
+    out_forms = lift.joined(*[lift.program(branch, forms)[1] for branch in branches])
+    return tuple([lift.program(branch, forms, out_forms)[0] for branch in branches]), out_forms
+
+
 def own_copies(branches: Branches, originals: Branches) -> Branches:
     """The branches, with copies in place of the originals, which a cache must not hold."""
     return tuple([branch.replace() if any([branch is old for old in originals]) else branch for branch in branches])

@@ -242,6 +242,11 @@ class Solved:
         return self._bind(self._kind(*made, n), [*args[:n], *unknowns]), places[1]
 
     @hookimpl
+    def carry(self, lift: Any, args: Any, *, solve: Jaxpr, **params: Any) -> Any:
+        """What the solver computes, transformed: boxes solve no equation that this primitive knows."""
+        return lift.through(solve, args)
+
+    @hookimpl
     def xla_translation(self, ctx: Any, args: Any, *, solve: Jaxpr) -> Any:
         return ctx.call(solve, args, solve.name or self.name)
 

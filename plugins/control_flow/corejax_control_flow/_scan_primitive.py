@@ -109,6 +109,10 @@ class Scan:
     def effects(self, avals: Any, *, jaxpr: Jaxpr) -> frozenset[Any]:
         return jaxpr.effects
 
+    @hookimpl
+    def carry(self, lift: Any, args: Any, *, jaxpr: Jaxpr, num_consts: int, num_carry: int, **params: Any) -> Any:
+        return rules.carry(Body(jaxpr, num_consts, num_carry), lift, args, partial(run_scan, **params, hoisting=True))
+
     def widened(self, axes: Sequence[Any], *, jaxpr: Jaxpr, num_consts: int, num_carry: int, **params: Any
                 ) -> dict[str, Any]:
         """The step for operands that vary along these axes of a mesh."""

@@ -152,6 +152,39 @@ def forward(body: Body, nonzero: Flags) -> Forward:
     return Forward(Body(dual, len(consts) + sum(consts), len(carry) + sum(carry)), of_carry, of_ys)
 
 
+# Transformations of packs
+
+class Lifted(NamedTuple):
+    """The scan of boxes, and the forms of each carry, in all steps, and of each output of a step."""
+
+    body: Body
+    carry: Sequence[Any]
+    ys: Sequence[Any]
+
+
+def lifted(body: Body, lift: Any, forms: Sequence[Any]) -> Lifted:
+    """The body transformed by a `Lift`, for operands of one step of these forms. Its carry may take larger ones."""
+    of_consts, start, of_xs = body.operands(forms)
+
+    def step(carry: Any) -> Any:
+        _, found = lift.program(body.jaxpr, (*of_consts, *carry, *of_xs))
+        of_carry, of_ys = body.results(found)
+        return of_ys, of_carry
+
+    of_carry, of_ys = lift.settled(start, step)
+    lift.check_pointwise("a loop over slices", (*of_xs, *of_ys))
+    program, _ = lift.program(body.jaxpr, (*of_consts, *of_carry, *of_xs), (*of_carry, *of_ys))
+    return Lifted(Body(program, lift.count(*of_consts), lift.count(*of_carry)), of_carry, of_ys)
+
+
+def carry(body: Body, lift: Any, args: Sequence[Any], run: Run) -> list[Any]:
+    """The results of a loop whose body is transformed by a `Lift`."""
+    found = lifted(body, lift, lift.forms(args))
+    consts, carried, xs = body.operands(args)
+    parts = lift.parts([*consts, *lift.raised(carried, found.carry), *xs])
+    return lift.results(run(found.body, parts), (*found.carry, *found.ys))  # type: ignore[no-any-return]
+
+
 # Batching
 
 class Batched(NamedTuple):

@@ -1,4 +1,4 @@
-"""What becomes of calls with a rule for vmap: their tangents, their transposes, and linear ones mapped once.
+"""What becomes of calls with a rule for vmap: their tangents, transposes, boxes, and linear ones mapped once.
 
 Each is a call like the one that it comes from: `map` says how it is mapped, by transforming how that one is mapped. So
 the user's rule is found by any order of transformations, and its result is differentiated like any other.
@@ -110,6 +110,38 @@ class TransposedCall(Derived):
                                   True)
         cts = [to_dim(ct, d, 0, size) for ct, d in zip(args[n:], dims[n:], strict=True)]
         return carrying.run(back, [*consts, *cts]), [0] * len(avals)
+
+
+class LiftedCall(Derived):
+    """The arrays in the boxes of a call's results, from those in the boxes of its operands: of these forms.
+
+    It is mapped by transforming how the call is mapped. All arrays of a box have the axis at the same place.
+    """
+
+    linear = ()
+
+    def __init__(self, call: Any, lift: Any, forms: Sequence[Any], out_forms: Sequence[Any]) -> None:
+        super().__init__(call, lift, tuple(forms), tuple(out_forms))
+        self.lift, self.forms, self.out_forms = lift, forms, out_forms
+
+    def map(self, axis: Axis, args: Sequence[Any], dims: Dims) -> Mapped:
+        lift, rest = self.lift, iter(zip(args, dims, strict=True))
+        lift.check_pointwise("a rule for vmap", (*self.forms, *self.out_forms))
+        parts: list[Any] = []
+        at: list[int | None] = []
+        for form in self.forms:
+            own = [next(rest) for _ in range(lift.count(form))]
+            dim = None if all([d is None for _, d in own]) else 0
+            parts += [x if dim is None else to_dim(x, d, dim, axis.size) for x, d in own]
+            at.append(dim)
+        out_dims: list[int | None] = []
+
+        def mapped(*xs: Any) -> list[Any]:
+            outs, out_dims[:] = self.call.map(axis, xs, at)
+            return outs  # type: ignore[no-any-return]
+
+        outs = lift.raised(lift.lifting.run(mapped, lift.results(parts, self.forms)), self.out_forms)
+        return lift.parts(outs), lift.each(out_dims, self.out_forms)
 
 
 class LinearMap(Derived):

@@ -112,6 +112,24 @@ def forward(loop: Loop, nonzero: Flags) -> Forward:
     return Forward(Loop(body, cond, loop.cond_nconsts, len(consts) + sum(consts)), carry)
 
 
+# Transformations of packs
+
+def carry(loop: Loop, lift: Any, args: Sequence[Any], run: Any) -> list[Any]:
+    """The results of a loop whose body and condition are transformed by a `Lift`."""
+    for_cond, consts, carried = loop.operands(args)
+    of_cond, of_consts = lift.forms(for_cond), lift.forms(consts)
+
+    def step(forms: Any) -> Any:
+        return lift.program(loop.body, (*of_consts, *forms))
+
+    of_carry, _ = lift.settled(lift.forms(carried), step)
+    body, _ = lift.program(loop.body, (*of_consts, *of_carry), of_carry)
+    cond = lift.decision(loop.cond, (*of_cond, *of_carry), "the condition of a loop")
+    lifted = Loop(body, cond, lift.count(*of_cond), lift.count(*of_consts))
+    return lift.results(  # type: ignore[no-any-return]
+        run(lifted, lift.parts([*for_cond, *consts, *lift.raised(carried, of_carry)])), of_carry)
+
+
 # Batching
 
 class Batched(NamedTuple):

@@ -42,7 +42,15 @@ from corejax_control_flow._bounded_steps import Bounded, filled_rows, first_acti
 from corejax_control_flow._python_loops import Carried
 from corejax_control_flow._scan_body import Body
 from corejax_control_flow._scan_lowering import Loop as Lowered
-from corejax_control_flow._scan_rules import batched, forward, settled as settled_body, split_body, stacked, varying_of
+from corejax_control_flow._scan_rules import (
+    batched,
+    forward,
+    lifted,
+    settled as settled_body,
+    split_body,
+    stacked,
+    varying_of,
+)
 from corejax_control_flow._scan_saving import saving_scan
 from corejax_control_flow._stepped_lowering import count_type, lower_bounded
 from corejax_control_flow._types import all_fit, all_match, text_of
@@ -212,6 +220,16 @@ class BoundedWhileLoop:
     @hookimpl
     def effects(self, avals: Any, *, jaxpr: Jaxpr, cond_jaxpr: Jaxpr) -> frozenset[Any]:
         return jaxpr.effects | cond_jaxpr.effects
+
+    @hookimpl
+    def carry(self, lift: Any, args: Any, **params: Any) -> Any:
+        loop = Bounded(**params)
+        for_cond, consts, carried = loop.operands(args)
+        of_cond, found = lift.forms(for_cond), lifted(loop.body, lift, lift.forms([*consts, *carried]))
+        cond = lift.decision(loop.cond_jaxpr, (*of_cond, *found.carry), "the condition of a loop")
+        parts = lift.parts([*for_cond, *consts, *lift.raised(carried, found.carry)])
+        outs = bind_bounded(loop.with_body(found.body, cond, lift.count(*of_cond)), parts)
+        return lift.results(outs, (None, *found.carry, *found.ys))
 
     def widened(self, axes: Sequence[Any], **params: Any) -> dict[str, Any]:
         """The programs for operands that vary along these axes of a mesh."""

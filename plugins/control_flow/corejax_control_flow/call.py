@@ -122,6 +122,14 @@ class XlaCall:
     def effects(self, avals: Any, *, jaxpr: Jaxpr) -> frozenset[Any]:
         return jaxpr.effects
 
+    @hookimpl
+    def carry(self, lift: Any, args: Any, *, jaxpr: Jaxpr, donated: Flags, **params: Any) -> Any:
+        forms = lift.forms(args)
+        program, out_forms = lift.program(jaxpr, forms)
+        if donated:
+            donated = tuple(lift.sides(donated, (False,) * len(jaxpr.outvars), forms, out_forms)[0])
+        return lift.results(_bind(program, lift.parts(args), donated=donated, **params), out_forms)
+
     def widened(self, axes: Sequence[Any], *, jaxpr: Jaxpr, **params: Any) -> dict[str, Any]:
         """The program for operands that vary along these axes of a mesh."""
         return {"jaxpr": carrying.retyped(jaxpr, axes)}

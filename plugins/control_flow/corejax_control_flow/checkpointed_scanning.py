@@ -94,9 +94,7 @@ class CheckpointedScan:
 
     @hookimpl
     def jvp(self, primals: Any, tangents: Any, *, jaxpr: Jaxpr, num_consts: int, num_carry: int, **params: Any) -> Any:
-        def run(body: Body, operands: list[Any]) -> list[Any]:
-            return run_checkpointed(*hoisted(body, operands, params["length"]), **params)
-        return rules.jvp(Body(jaxpr, num_consts, num_carry), primals, tangents, run)
+        return rules.jvp(Body(jaxpr, num_consts, num_carry), primals, tangents, _hoisting(**params))
 
     @hookimpl
     def vmap(self, axis: Any, args: Any, dims: Any, *, jaxpr: Jaxpr, num_consts: int, num_carry: int, **params: Any
@@ -151,6 +149,10 @@ class CheckpointedScan:
     def effects(self, avals: Any, *, jaxpr: Jaxpr) -> frozenset[Any]:
         return jaxpr.effects
 
+    @hookimpl
+    def carry(self, lift: Any, args: Any, *, jaxpr: Jaxpr, num_consts: int, num_carry: int, **params: Any) -> Any:
+        return rules.carry(Body(jaxpr, num_consts, num_carry), lift, args, _hoisting(**params))
+
     def widened(self, axes: Sequence[Any], *, jaxpr: Jaxpr, num_consts: int, num_carry: int, **params: Any
                 ) -> dict[str, Any]:
         """The step for operands that vary along these axes of a mesh."""
@@ -200,6 +202,11 @@ def run_checkpointed(body: Body, operands: Sequence[Any], *, length: int, revers
     return [*found] if smaller is None else [
         found[i] if where == "result" else operands[i] if where == "operand" else roles.expand(operands[i], length, 0)
         for where, i in smaller.results]
+
+
+def _hoisting(*, length: int, **params: Any) -> rules.Run:
+    """Binds a checkpointed scan; whatever depends only on constants is computed before the loop."""
+    return lambda body, operands: run_checkpointed(*hoisted(body, operands, length), length=length, **params)
 
 
 def _as_scan(eqn: JaxprEqn, body: Body, invars: Sequence[Atom], outvars: Sequence[Var]) -> JaxprEqn:

@@ -162,6 +162,14 @@ class CheckpointCall:
     def effects(self, avals: Any, *, jaxpr: Jaxpr) -> frozenset[Any]:
         return jaxpr.effects
 
+    @hookimpl
+    def carry(self, lift: Any, args: Any, *, jaxpr: Jaxpr, prevent_cse: bool | Flags, **params: Any) -> Any:
+        forms = lift.forms(args)
+        program, out_forms = lift.program(jaxpr, forms)
+        if type(prevent_cse) is tuple:
+            prevent_cse = tuple(lift.sides(prevent_cse, (True,) * len(jaxpr.outvars), forms, out_forms)[0])
+        return lift.results(bind_checkpoint(program, lift.parts(args), prevent_cse=prevent_cse, **params), out_forms)
+
     def widened(self, axes: Sequence[Any], *, jaxpr: Jaxpr, **params: Any) -> dict[str, Any]:
         """The program for operands that vary along these axes of a mesh."""
         return {"jaxpr": carrying.retyped(jaxpr, axes)}

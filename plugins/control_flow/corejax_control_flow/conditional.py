@@ -52,6 +52,7 @@ from corejax_control_flow._branches import (
     evaluated,
     forward,
     joined,
+    lifted,
     out_avals_of,
     own_copies,
     settled,
@@ -180,6 +181,13 @@ class Cond:
     @hookimpl
     def effects(self, avals: Any, *, branches: Branches) -> frozenset[Any]:
         return carrying.effects_of(branches)
+
+    @hookimpl
+    def carry(self, lift: Any, args: Any, *, branches: Branches) -> Any:
+        index, *operands = args
+        index = lift.plain(index, "the index of a branch")
+        new, out_forms = lifted(branches, lift, lift.forms(operands))
+        return lift.results(_cond(index, new, lift.parts(operands)), out_forms)
 
     def widened(self, axes: Sequence[Any], *, branches: Branches) -> dict[str, Any]:
         """The branches for an index and operands that vary along these axes of a mesh."""

@@ -159,6 +159,11 @@ class CountedScan:
     def effects(self, avals: Any, *, jaxpr: Jaxpr) -> frozenset[Any]:
         return jaxpr.effects
 
+    @hookimpl
+    def carry(self, lift: Any, args: Any, *, jaxpr: Jaxpr, num_consts: int, num_carry: int, **params: Any) -> Any:
+        count = lift.plain(args[0], "the number of steps of a loop")
+        return rules.carry(Body(jaxpr, num_consts, num_carry), lift, args[1:], _counting(count, **params))
+
     def widened(self, axes: Sequence[Any], *, jaxpr: Jaxpr, num_consts: int, num_carry: int, **params: Any
                 ) -> dict[str, Any]:
         """The step for operands that vary along these axes of a mesh."""

@@ -121,6 +121,11 @@ Array(0.5, dtype=float64, weak_type=True)))
         return _bind(MappedLinear(call, axis, dims[:n]), program, [*args[:n], *xs]), front
 
     @hookimpl
+    def carry(self, lift: Any, args: Any, *, call: Any, jaxpr: Jaxpr) -> Any:
+        """The transformed function, whose transpose is derived: nobody said what it is for boxes."""
+        return lift.through(jaxpr, args)
+
+    @hookimpl
     def pretty(self, *, call: Any, jaxpr: Jaxpr) -> Mapping[str, Any]:
         return {"name": call.name, "jaxpr": jaxpr, "transpose": call}
 

@@ -157,6 +157,11 @@ class WhileLoop:
     def effects(self, avals: Any, *, cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr) -> frozenset[Any]:
         return cond_jaxpr.effects | body_jaxpr.effects
 
+    @hookimpl
+    def carry(self, lift: Any, args: Any, *, cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, cond_nconsts: int, body_nconsts: int
+              ) -> Any:
+        return rules.carry(Loop(body_jaxpr, cond_jaxpr, cond_nconsts, body_nconsts), lift, args, _while)
+
     def widened(self, axes: Sequence[Any], *, cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, cond_nconsts: int, body_nconsts: int
                 ) -> dict[str, Any]:
         """The loop for operands that vary along these axes of a mesh."""

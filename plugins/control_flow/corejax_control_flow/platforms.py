@@ -39,6 +39,7 @@ from corejax_control_flow._branches import (
     evaluated,
     forward,
     joined,
+    lifted,
     out_avals_of,
     settled,
     shorter,
@@ -131,6 +132,11 @@ class PlatformDependent:
     @hookimpl
     def effects(self, avals: Any, *, branches: Branches) -> frozenset[Any]:
         return carrying.effects_of(branches)
+
+    @hookimpl
+    def carry(self, lift: Any, args: Any, *, branches: Branches, platforms: Platforms) -> Any:
+        new, out_forms = lifted(branches, lift, lift.forms(args))
+        return lift.results(_bind(new, lift.parts(args), platforms), out_forms)
 
     def widened(self, axes: Sequence[Any], *, branches: Branches, platforms: Platforms) -> dict[str, Any]:
         """The branches for operands that vary along these axes of a mesh."""

@@ -35,7 +35,7 @@ from corejax.ir.surgery import dce, without_effects
 from corejax.plugin import Sample, carrying, define, hookimpl
 from corejax_control_flow._closures import Reached
 from corejax_control_flow._ruled_calls import RuledCall
-from corejax_control_flow._vmap_derivatives import LinearMap, TangentCall, TransposedCall
+from corejax_control_flow._vmap_derivatives import LiftedCall, LinearMap, TangentCall, TransposedCall
 from corejax_control_flow._vmap_rules import UserMap, VmapRule
 
 __all__ = ["custom_vmap_call"]
@@ -102,6 +102,12 @@ class CustomVmapCall(RuledCall):
             program, _ = vmap_jaxpr(jaxpr, axis.size, axis.name, dims, front)
             return _bind(LinearMap(call, axis, dims), program, args), front
         return call.map(axis, args, dims)
+
+    @hookimpl
+    def carry(self, lift: Any, args: Any, *, call: Any, jaxpr: Jaxpr) -> Any:
+        forms = lift.forms(args)
+        program, out_forms = lift.program(jaxpr, forms)
+        return lift.results(_bind(LiftedCall(call, lift, forms, out_forms), program, lift.parts(args)), out_forms)
 
     @hookimpl
     def pretty(self, *, call: Any, jaxpr: Jaxpr) -> Mapping[str, Any]:

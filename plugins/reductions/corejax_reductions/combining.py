@@ -102,6 +102,19 @@ class Combining:
 
     # Rules
 
+    _bind: Callable[..., Any]
+
+    @hookimpl
+    def carry(self, lift: Any, args: Any, *, jaxpr: Jaxpr, **params: Any) -> Any:
+        """Boxes, combined by the transformed function, which must be associative too."""
+        xs, inits = halves(args)
+        forms, program = lift.settled(lift.joined(lift.forms(xs), lift.forms(inits)),
+                                      lambda forms: lift.program(jaxpr, (*forms, *forms)))
+        lift.check_pointwise("a reduction", forms)
+        program, _ = lift.program(jaxpr, (*forms, *forms), forms)
+        parts = [x for group in (xs, inits) for x in lift.parts(lift.raised(group, forms))]
+        return lift.results(self._bind(*parts, jaxpr=program, **params), forms)
+
     @hookimpl
     def dce(self, eqn: Any, used_out: Any) -> Any:
         if True not in used_out:

@@ -142,8 +142,6 @@ class Reduce(Combining):
     def samples(self, rng: Any) -> Iterator[Sample]:
         yield from _samples(rng)
 
-    _bind: Callable[..., Any]
-
 
 # Programs of two elements
 

@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from corejax.plugin import Sample
+from corejax_testing.case import Case
 from corejax_testing.catalogue import CHECKS
 from corejax_testing.check import Check, check
 from corejax_testing.effort import Search
@@ -24,7 +25,7 @@ from corejax_testing.running import check_pack, check_primitive
 if TYPE_CHECKING:
     from corejax_testing.pytest_plugin import pack_tests
 
-__all__ = ["CHECKS", "Check", "ConformanceError", "Failure", "Outcome", "Report", "Sample", "Search", "check",
+__all__ = ["CHECKS", "Case", "Check", "ConformanceError", "Failure", "Outcome", "Report", "Sample", "Search", "check",
            "check_pack", "check_primitive", "pack_tests"]
 
 

@@ -23,6 +23,7 @@ from corejax_testing import (
             sampling,
             special,
             tangent_rules,
+            transformations,
             transposes,
             values,
             weak_types,
@@ -33,6 +34,11 @@ _MODULES = (sampling, refusals, declared, weak_types, values, special, memory, m
             pieces, repetition, derivatives, tangent_rules, transposes, batching, costs, precisions, other_types,
             other_params, other_sizes, orderings)
 
-#: Every check, by name.
+#: Every check of the kit itself, by name.
 CHECKS: dict[str, Check] = {
     found.name: found for module in _MODULES for found in vars(module).values() if isinstance(found, Check)}
+
+
+def all_checks(derived: bool = True) -> dict[str, Check]:
+    """These, and the laws of the transformations that packs bring; `derived`: also of rules that nobody wrote."""
+    return {**CHECKS, **transformations.laws(derived)}

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 from corejax.core import Primitive, here
-from corejax.distributions import GROUPS, PRIMITIVES, RULES, Entry, Pack, canonical, counted, installed, load_entry
+from corejax.distributions import (
+    GROUPS,
+    PRIMITIVES,
+    RULES,
+    TRANSFORMS,
+    Entry,
+    Pack,
+    canonical,
+    counted,
+    installed,
+    load_entry,
+)
 from corejax.errors import CorejaxError, CorejaxKeyError, suggestion
-from corejax.plugin import find
+from corejax.plugin import HOOKS, find
 from corejax.plugins import prefer
-from corejax.rules import EVERY, Target, left_out, orphans
+from corejax.rules import EVERY, Target, left_out, orphans, transformations
 from corejax_testing.report import Failure, Outcome
 
 #: The name of the check that each rule of a pack takes effect. Like `has samples`, it is about no single sample.
@@ -34,6 +45,14 @@ class Subject(NamedTuple):
     def chosen(self) -> AbstractContextManager[object]:
         """The context in which the pack's rules for it count, whatever the user prefers."""
         return prefer(*self.choices) if self.slots else nullcontext()
+
+    @property
+    def transformations(self) -> tuple[str, ...]:
+        """Of which transformations the rules are, if they are for another pack's primitive, and all of that kind.
+
+        What the primitive does otherwise is then not the pack's: there is nothing else to check.
+        """
+        return () if "/" not in self.name or {*self.slots} - {each.name for each in transformations()} else self.slots
 
     @property
     def choices(self) -> list[str]:
@@ -88,6 +107,9 @@ def contents_of(name: str) -> Contents:
         if owner is None:
             notes.append(f"not checked: {entry.name}, as {target.owner} isn't installed")
             continue
+        if target.optional and target.hook not in (*HOOKS, *installed().names(TRANSFORMS)):
+            notes.append(f"not checked: {entry.name}, as no transformation {target.hook} is installed")
+            continue
         try:
             found = _reached(entry, target, owner)
         except CorejaxError as error:
@@ -141,9 +163,12 @@ def use_of(subject: Subject, primitive: Primitive) -> Iterator[Outcome]:
                   time.perf_counter() - start)
 
 
-def hooks_of(primitive: Primitive) -> dict[str, str]:
-    """Who provides each hook that is written rather than derived, if not all are the owner's."""
+def hooks_of(primitive: Primitive, asked: Collection[str] = ()) -> dict[str, str]:
+    """Who provides each hook that is written rather than derived, if not all are the owner's; or `asked` ones alone."""
     found = {hook: who for hook, who in primitive.providers.items() if not who == "derived"}
+    if asked:
+        answers = {each.name: each.answer(primitive) for each in transformations() if each.name in asked}
+        found = {name: answer.provider for name, answer in answers.items() if answer.provider}
     return found if {*found.values()} - {primitive.origin} else {}
 
 

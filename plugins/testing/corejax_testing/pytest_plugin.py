@@ -15,7 +15,7 @@ from corejax.errors import CorejaxError
 from corejax_testing.effort import NO_COUNTEREXAMPLE, Search, Searched, effort_of
 from corejax_testing.packs import RULES_ARE_USED, Contents, Subject, contents_of, hooks_of
 from corejax_testing.report import ConformanceError, Outcome, by_provider
-from corejax_testing.running import check_hypothesis, chosen_checks, outcome_of
+from corejax_testing.running import check_hypothesis, chosen_checks, laws_for, outcome_of
 from corejax_testing.specification import HAS_SAMPLES
 
 if TYPE_CHECKING:
@@ -89,6 +89,9 @@ def asked_by_options(full: bool, search: Mapping[str, Any] | None) -> Mode:
 
 def check_names(subject: Subject, mode: Mode) -> list[str]:
     """The names of all checks of a mode for a primitive."""
+    laws = laws_for(subject)
+    if laws is not None:
+        return [RULES_ARE_USED, *laws, *[NO_COUNTEREXAMPLE] * bool(mode.effort)]
     return [*[RULES_ARE_USED] * bool(subject.slots), HAS_SAMPLES,
             *[check.name for check in chosen_checks(mode.full)], *[NO_COUNTEREXAMPLE] * bool(mode.effort)]
 
@@ -99,7 +102,7 @@ def run(subject: Subject | Outcome, check: str, mode: Mode, record: Record) -> N
         return _tell(subject)
     try:
         outcome = outcome_of(subject, check, mode.full, mode.effort)
-        if check == RULES_ARE_USED:
+        if check == RULES_ARE_USED and not subject.transformations:
             with subject.chosen():
                 shown = by_provider(hooks_of(subject.primitive))
             record(PROVIDERS, f"{subject.name} {'; '.join(shown)}")

@@ -63,7 +63,7 @@ class Failure:
         parts = (("input", self.sample), ("got", self.got), ("wanted", self.wanted), ("in", _frames(self.cause)),
                  ("where", self.where), ("to do", self.todo), ("repeat", self._indented()))
         lines = "".join(f"\n  {label + ':':<7} {text}".replace(": \n", ":\n") for label, text in parts
-                        if text not in (None, ""))
+                        if text is not None and not (isinstance(text, str) and text == ""))
         blamed = f"{self.primitive}.{self.hook}" if self.hook else self.primitive
         return f"{blamed} ({self.origin}), check {self.check!r}: {self.problem}{lines}"
 

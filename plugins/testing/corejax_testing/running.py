@@ -14,7 +14,7 @@ from corejax.plugin import Function, Sample, find, public
 from corejax_testing.attempts import Culprits, attempt, broken, exemption, failed, failure, quiet
 from corejax_testing.batches import compiles_programs
 from corejax_testing.case import DEPARTURES, Case
-from corejax_testing.catalogue import CHECKS
+from corejax_testing.catalogue import all_checks
 from corejax_testing.check import Check
 from corejax_testing.compiled import Comparison, doubtful
 from corejax_testing.effort import NO_COUNTEREXAMPLE, Search, Searched, effort_of
@@ -73,9 +73,10 @@ def check_pack(pack: str, *, full: bool = False, checks: Iterable[str] | None = 
             with subject.chosen():
                 primitive = primitive_of(subject.name)
                 found += use_of(subject, primitive)
-                found += outcomes(primitive, full=full, checks=chosen, search=search, rules=subject.choices,
+                laws = laws_for(subject) if chosen is None else chosen
+                found += outcomes(primitive, full=full, checks=laws, search=search, rules=subject.choices,
                                   progress=progress)
-                hooks[primitive.name] = hooks_of(primitive)
+                hooks[primitive.name] = hooks_of(primitive, subject.transformations)
     return _verdict(found, hooks, contents.notes)
 
 
@@ -98,7 +99,7 @@ def outcomes(primitive: Named, samples: Iterable[Sample] | None = None, *, full:
         check_hypothesis()
     found, samples = under_maps(primitive_of(primitive), samples)
     progress.primitive(found.name, [*[each.name for each in chosen], *[NO_COUNTEREXAMPLE] * bool(effort)])
-    laws = [*CHECKS, *DEPARTURES, NO_COUNTEREXAMPLE]
+    laws = [*all_checks(), *DEPARTURES, NO_COUNTEREXAMPLE]
     given, specification = specified(found, samples, laws, samples is None or checks is None)
     if checks is None or specification.failures:
         yield specification
@@ -138,23 +139,32 @@ def outcome_of(subject: Subject, check: str, full: bool = False, effort: Search 
         if check == RULES_ARE_USED:
             return next(use_of(subject, found))
         found, _ = under_maps(found, None)
-        given, specification = specified(found, None, [*CHECKS, *DEPARTURES, NO_COUNTEREXAMPLE])
+        given, specification = specified(found, None, [*all_checks(), *DEPARTURES, NO_COUNTEREXAMPLE])
         if check == NO_COUNTEREXAMPLE:
-            outcome = _searched(found, given, effort, full, None, subject.choices)
+            laws = laws_for(subject)
+            chosen = None if laws is None else chosen_checks(full, laws)
+            outcome = _searched(found, given, effort, full, chosen, subject.choices)
             return outcome
-        return specification if check == HAS_SAMPLES else run_check(CHECKS[check], found, given, full)
+        return specification if check == HAS_SAMPLES else run_check(all_checks()[check], found, given, full)
+
+
+def laws_for(subject: Subject) -> list[str] | None:
+    """The names of the laws to check, if the pack has rules of transformations only for it; None if all."""
+    asked = subject.transformations
+    return [each.name for each in all_checks().values() if each.hook in asked] if asked else None
 
 
 def chosen_checks(full: bool, names: Iterable[str] | None = None) -> list[Check]:
     """The checks of a mode, or the named ones."""
+    checks = all_checks(derived=full or names is not None)
     if names is None:
-        return [each for each in CHECKS.values() if full or not each.full]
+        return [each for each in checks.values() if full or not each.full]
     chosen = list(names)
     for name in chosen:
-        if name not in CHECKS:
-            raise CorejaxKeyError(f"there is no check {name!r}", got=repr(name), wanted=", ".join(CHECKS), where=here(),
-                                  todo=suggestion(name, CHECKS) or "choose among these")
-    return [CHECKS[name] for name in chosen]
+        if name not in checks:
+            raise CorejaxKeyError(f"there is no check {name!r}", got=repr(name), wanted=", ".join(checks), where=here(),
+                                  todo=suggestion(name, checks) or "choose among these")
+    return [checks[name] for name in chosen]
 
 
 def primitive_of(primitive: Named) -> Primitive:
@@ -185,7 +195,7 @@ def run_check(each: Check, primitive: Primitive, samples: Sequence[Sample], full
 
 def _shows_departure(each: Check, exempt: Sequence[Case]) -> bool:
     """Whether exempt samples must break this law: of those that a departure names, only the first one."""
-    first = next(other for other in CHECKS.values() if other.departure == each.departure)
+    first = next(other for other in all_checks().values() if other.departure == each.departure)
     return first is each or any([each.name in case.sample.exempt for case in exempt])
 
 

@@ -16,6 +16,7 @@ from corejax.errors import CorejaxKeyError, MissingRuleError
 from corejax.plugin import Sample, define, find, hookimpl
 from corejax.testing import CHECKS, ConformanceError, check_pack, check_primitive
 from corejax_testing.case import Case
+from corejax_testing.catalogue import all_checks
 from corejax_testing.check import check
 from corejax_testing.packs import primitives_of
 from corejax_testing.report import NotApplicable, Report
@@ -108,14 +109,14 @@ def test_correct_primitive_passes_by_name_function_and_handle() -> None:
 
 def test_all_checks_of_the_quick_mode_run_once_and_in_order() -> None:
     report = check_primitive("neg")
-    quick = [name for name, each in CHECKS.items() if not each.full]
+    quick = [name for name, each in all_checks().items() if not each.full]
     assert [HAS_SAMPLES, *quick] == [outcome.check for outcome in report.outcomes]
 
 
 def test_full_mode_adds_the_slow_checks() -> None:
     quick, full = chosen_checks(False), chosen_checks(True)
-    assert list(CHECKS.values()) == full
-    assert [each for each in full if not each.full] == quick
+    assert list(all_checks()) == [each.name for each in full]
+    assert [each.name for each in full if not each.full] == [each.name for each in quick]
     assert len(quick) < len(full)
 
 

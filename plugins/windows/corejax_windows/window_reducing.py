@@ -145,8 +145,6 @@ class ReduceWindow(Combining):
     def samples(self, rng: Any) -> Iterator[Sample]:
         yield from _samples(rng)
 
-    _bind: Callable[..., Any]
-
 
 # What is known
 

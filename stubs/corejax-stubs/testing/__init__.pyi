@@ -11,4 +11,4 @@ each broken law with the primitive, the hook, the input and what to do; `pytest 
 each primitive and check. `search=True` also looks for the smallest other input that breaks a law.
 """
 
-from corejax_testing import CHECKS as CHECKS, Check as Check, ConformanceError as ConformanceError, Failure as Failure, Outcome as Outcome, Report as Report, Sample as Sample, Search as Search, check as check, check_pack as check_pack, check_primitive as check_primitive, pack_tests as pack_tests
+from corejax_testing import CHECKS as CHECKS, Case as Case, Check as Check, ConformanceError as ConformanceError, Failure as Failure, Outcome as Outcome, Report as Report, Sample as Sample, Search as Search, check as check, check_pack as check_pack, check_primitive as check_primitive, pack_tests as pack_tests
