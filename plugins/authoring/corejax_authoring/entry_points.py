@@ -23,6 +23,7 @@ from corejax.distributions import (
     PRIMITIVES,
     ROLES,
     TABLES,
+    TRANSFORMS,
     canonical,
     installed,
     standard,
@@ -67,7 +68,8 @@ def _shared(path: Path, distribution: str, found: Tables) -> Iterator[str]:
     packs = set(standard()) - {canonical(distribution)}
     owners: dict[str, set[str]] = {}
     below_lax = any([name.startswith("lax.") for name in found.get(NAMESPACES, ())])  # where primitives are, then
-    for group in (FUNCTIONS, NAMESPACES, ROLES) if below_lax else (PRIMITIVES, FUNCTIONS, NAMESPACES, ROLES):
+    groups = (FUNCTIONS, NAMESPACES, ROLES, TRANSFORMS)
+    for group in groups if below_lax else (PRIMITIVES, *groups):
         for name in found.get(group, ()):
             public, others = _public(group, name, installed())
             for entry in others:
@@ -82,6 +84,8 @@ def _public(group: str, name: str, manifest: Manifest) -> tuple[str, list[Entry]
     """What users call something, and the entries for what is called the same."""
     if group == ROLES:
         return f"the role {name}", [] if name in TABLES else manifest.providers(ROLES, name)
+    if group == TRANSFORMS:
+        return f"the transformation {name}", manifest.providers(TRANSFORMS, name)
     return manifest.called(group, name)
 
 

@@ -2,11 +2,12 @@
 
 - A name in a module's `__all__` is public. A function with a `.primitive` is that primitive's entry point, and every
   public function is in `corejax.functions`. An `ElementType` is an element type, wherever it is; a `Setting` a
-  setting; an `Effect` an effect.
+  setting; an `Effect` an effect; a `Transformation` a transformation, named as its hook.
 - The public names of `roles.py` are roles, those of `operators.py` operators and array methods (`and_` fills the role
   `operators.and`), those of `numpy_tables.py` tables of NumPy functions, which are roles too, and those of `kernels.py`
   native kernels, named after the distribution.
 - `RULES = {"corejax-special/erf:vmap": map_erf}` in a module says which of its rules are for primitives of other packs.
+  A hook may be that of a transformation, and optional: `"corejax-special/erf:bounds?"`.
 - `AT_TOP = ("pmap",)` in a module says which of its functions are `cj.NAME` rather than `cj.lax.NAME`, even if they
   are in a namespace too; `EXPERIMENTAL = ("io_callback",)` says which are `cj.experimental.NAME`. A primitive that is
   exported as `NAME_p` is no function: another one applies it. If NAME isn't its own, that is another name of the
@@ -22,7 +23,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -39,9 +40,11 @@ from corejax.distributions import (
     ROLES,
     RULES,
     SETTINGS,
+    TRANSFORMS,
+    installed,
 )
 from corejax.errors import PackError, PluginError
-from corejax.plugin import HOOKS, Effect, ElementType, Setting, extended
+from corejax.plugin import HOOKS, Effect, ElementType, Setting, extended, transforming
 from corejax.rules import Target
 
 if TYPE_CHECKING:
@@ -62,12 +65,13 @@ Tables = dict[str, dict[str, str]]
 def tables(modules: Sequence[ModuleType], distribution: str) -> Tables:
     """The tables of a pack, from its modules, of which the package itself comes last."""
     found: Tables = {group: {} for group in (
-        PRIMITIVES, FUNCTIONS, NAMESPACES, ROLES, RULES, KERNELS, DTYPES, SETTINGS, EFFECTS)}
+        PRIMITIVES, FUNCTIONS, NAMESPACES, ROLES, RULES, KERNELS, DTYPES, SETTINGS, EFFECTS, TRANSFORMS)}
     elsewhere: set[int] = set()  # what is no function of cj.lax, though it is public
     elsewhere_too: dict[int, str] = {}  # what functions have before their names
     all_elsewhere = bool(_namespaces(modules[-1]))
+    hooks = _hooks(modules)
     for module in modules:
-        for target, rule in _rules(module).items():
+        for target, rule in _rules(module, hooks).items():
             found[RULES][target] = f"{module.__name__}:{_name_of_rule(module, target, rule)}"
             elsewhere.add(id(rule))
         for namespace in _namespaces(module):
@@ -99,6 +103,8 @@ def _members(module: ModuleType, name: str, value: Any, distribution: str) -> It
         yield EFFECTS, value.name
     elif isinstance(value, Setting):
         yield SETTINGS, value.name
+    elif isinstance(value, transforming.Transformation):
+        yield TRANSFORMS, value.name
     elif callable(value):
         primitive = None if isinstance(value, type) else getattr(value, "primitive", None)
         means_itself = primitive is not None and name.endswith(ITSELF)
@@ -131,15 +137,22 @@ def _name_of_rule(module: ModuleType, target: object, rule: object) -> str:
                       todo="assign it to a name first: an entry point leads to a name")
 
 
-def _rules(module: ModuleType) -> Mapping[Any, object]:
+def _hooks(modules: Sequence[ModuleType]) -> list[str]:
+    """All hooks: the kernel's, and those of transformations that are installed or that these modules export."""
+    own = [value.name for module in modules for _, value in _exports(module)
+           if isinstance(value, transforming.Transformation)]
+    return [*HOOKS, *installed().names(TRANSFORMS), *own]
+
+
+def _rules(module: ModuleType, hooks: Collection[str]) -> Mapping[Any, object]:
     """A module's `RULES`, unless they are something of its own: no name among them looks like a rule's."""
     given = vars(module).get("RULES")
-    return given if isinstance(given, Mapping) and any(map(_looks_like_a_rule, given)) else {}
+    return given if isinstance(given, Mapping) and any([_looks_like_a_rule(key, hooks) for key in given]) else {}
 
 
-def _looks_like_a_rule(key: object) -> bool:
+def _looks_like_a_rule(key: object, hooks: Collection[str]) -> bool:
     words = re.findall(r"\w+", key) if isinstance(key, str) else []
-    return len(words) > 1 and ("/" in str(key) or words[-1] in HOOKS)
+    return len(words) > 1 and ("/" in str(key) or words[-1] in hooks)
 
 
 def _namespaces(module: ModuleType) -> list[str]:

@@ -20,13 +20,24 @@ from token import NAME
 from tokenize import generate_tokens
 from typing import Final
 
-from corejax.distributions import DTYPES, FUNCTIONS, NAMESPACES, PRIMITIVES, RULES, installed, is_reserved, noun, words
+from corejax.distributions import (
+    DTYPES,
+    FUNCTIONS,
+    NAMESPACES,
+    PRIMITIVES,
+    RULES,
+    TRANSFORMS,
+    installed,
+    is_reserved,
+    noun,
+    words,
+)
 from corejax.errors import CorejaxRuntimeError, CorejaxValueError, suggestion
-from corejax.plugin import elements
+from corejax.plugin import elements, transforming
 
 TEMPLATES: Final = Path(__file__).with_name("templates")
 SUFFIX: Final = ".tmpl"
-KINDS: Final = ("elementwise", "structured", "carrying", "rules", "native", "namespace", "dtype")
+KINDS: Final = ("elementwise", "structured", "carrying", "rules", "native", "namespace", "dtype", "transform")
 
 #: What the names of many packs begin with; the functions' names don't.
 PREFIX: Final = "corejax-"
@@ -98,6 +109,8 @@ def _taken(group: str, name: str) -> str | None:
         return f"corejax provides the {noun(group)}"
     if group == DTYPES and elements.is_reserved(name):
         return f"corejax or NumPy provides the {noun(group)}"
+    if group == TRANSFORMS and transforming.is_reserved(name):
+        return "corejax has a hook or a declaration"
     found = installed()
     alike = found.called(group, name)[1] if group in (PRIMITIVES, FUNCTIONS, NAMESPACES) else ()
     return next((f"{entry.pack} provides the {noun(entry.group)}" for entry in (

@@ -183,6 +183,58 @@ def on_gpu(ctx, args): ...
 RULES = {'special/erf:xla_translation@gpu': on_gpu, 'special/*:vmap': maps}""")))
 
 
+TRANSFORMATION = """
+from corejax.plugin import hookimpl, transforming
+
+__all__ = ['TOY_COSTS', 'Costs']
+
+class Costs(transforming.Declared):
+    hook = 'toy_costs'
+    def rule(self, transformation, primitive):
+        return lambda args, **params: 1
+
+def toy_costs(args):
+    '''`toy_costs(args, *, ...)`: how many operations it takes.'''
+
+TOY_COSTS = transforming.Transformation(toy_costs, declarations=[Costs])
+"""
+
+
+def test_transformations_are_named_as_their_hooks(pack: Pack) -> None:
+    found = written(pack(costs=TRANSFORMATION, init="__all__ = []\nNAMESPACE = 'toys'", rules="""
+TABLE = {}
+def one(args): ...
+RULES = {'special/*:toy_costs': TABLE, 'special/erf:toy_costs': one}"""))
+    assert {"corejax.transforms": {"toy_costs": "PACK.costs:TOY_COSTS"}, "corejax.namespaces": {"toys": "PACK"},
+            "corejax.rules": {"special/*:toy_costs": "PACK.rules:TABLE",
+                              "special/erf:toy_costs": "PACK.rules:one"}} == found
+
+
+def test_rules_for_transformations_may_be_optional(pack: Pack) -> None:
+    assert {"corejax.rules": {"special/*:toy_costs?": "PACK:table", "special/erf:toy_costs?": "PACK:one"}} == written(
+        pack(init="""table = {}
+def one(args): ...
+RULES = {'special/erf:toy_costs?': one, 'special/*:toy_costs?': table}"""))
+
+
+def test_a_new_transformation_is_drift_until_it_is_written(pack: Pack, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = pack(costs="__all__ = []")
+    assert {} == written(folder)
+    (folder / folder.name / "costs.py").write_text(TRANSFORMATION)
+    for module in [module for module in sys.modules if module.partition(".")[0] == folder.name]:
+        del sys.modules[module]
+    capsys.readouterr()
+    assert 1 == cli.main(["entry-points", "--check", str(folder)])
+    assert "out of date" in capsys.readouterr().err
+    assert {"corejax.transforms", "corejax.functions"} == written(folder).keys()
+
+
+@pytest.mark.parametrize("key", ["erf.toy_costs", "erf:toy_costs", "erf:toy_costs?", "erf:vmap?"])
+def test_a_key_without_an_owner_is_found_by_its_hook(pack: Pack, key: str) -> None:
+    said = refusal(pack(costs=TRANSFORMATION, rules=f"RULES = {{{key!r}: print}}"))
+    assert f"RULES has a key that isn't the name of a rule\n  got:    {key!r}" in said
+
+
 def test_functions_of_a_namespace_are_there_alone_and_primitives_are_everybodys(pack: Pack) -> None:
     assert {"corejax.primitives": {"twice": "PACK.ops:twice"}, "corejax.functions": {"g": "PACK:g"},
             "corejax.namespaces": {"toys": "PACK.ops"}} == written(pack(

@@ -13,7 +13,7 @@ from corejax_authoring import scaffold
 from pythons import compiler, run
 
 #: Whose laws `make test` checks; `make test-all` takes every kind.
-SAMPLED = ("elementwise", "structured")
+SAMPLED = ("elementwise", "structured", "transform")
 
 
 def name_of(kind: str) -> str:
@@ -164,7 +164,10 @@ def test_names_that_no_pack_can_have(tmp_path: Path, name: str) -> None:
     ("corejax-sample", "structured", "use the name Sample for"), ("corejax-step", "carrying", "use the name step for"),
     ("corejax-float32", "dtype", "corejax or NumPy provides the element type 'float32' already"),
     ("corejax-export", "namespace", "corejax provides the namespace 'export' already"),
-    ("corejax-pmap", "namespace", "corejax-collectives 0.1.0 provides the function 'pmap' already")])
+    ("corejax-pmap", "namespace", "corejax-collectives 0.1.0 provides the function 'pmap' already"),
+    ("corejax-interval", "transform", "use the name Interval for"),
+    ("corejax-transpose", "transform", "corejax has a hook or a declaration 'transpose' already"),
+    ("corejax-function", "transform", "corejax has a hook or a declaration 'function' already")])
 def test_names_that_are_taken(tmp_path: Path, name: str, kind: str, said: str) -> None:
     with pytest.raises(CorejaxValueError) as caught:
         list(scaffold.new(name, kind, str(tmp_path)))
