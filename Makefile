@@ -8,10 +8,10 @@ unexport PYTHONDONTWRITEBYTECODE
 
 PACKS := plugins/lax_basic plugins/reductions plugins/control_flow plugins/special plugins/sorting plugins/collectives \
          plugins/windows plugins/linear_algebra plugins/fft plugins/numpy plugins/random plugins/nn \
-         plugins/callbacks plugins/checkify plugins/references plugins/processes
+         plugins/callbacks plugins/checkify plugins/references plugins/processes plugins/taylor
 # Tools for authors of packs, which bring no primitives.
 TOOLS := plugins/testing plugins/authoring
-STANDARD := corejax-lax-basic,corejax-reductions,corejax-control-flow,corejax-special,corejax-sorting,corejax-collectives,corejax-windows,corejax-linear-algebra,corejax-fft,corejax-numpy,corejax-random,corejax-nn,corejax-checkify,corejax-callbacks,corejax-references,corejax-processes
+STANDARD := corejax-lax-basic,corejax-reductions,corejax-control-flow,corejax-special,corejax-sorting,corejax-collectives,corejax-windows,corejax-linear-algebra,corejax-fft,corejax-numpy,corejax-random,corejax-nn,corejax-checkify,corejax-callbacks,corejax-references,corejax-processes,corejax-taylor
 EXAMPLE_PACK := examples/softplus_pack
 # Built by tests: the first one takes a C++ compiler.
 NATIVE_PACK := examples/native_pack

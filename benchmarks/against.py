@@ -38,7 +38,7 @@ WORKPLACE = ROOT / ".venv-against"
 PROJECTS = (".", "plugins/lax_basic", "plugins/reductions", "plugins/control_flow", "plugins/special",
             "plugins/sorting", "plugins/collectives", "plugins/windows", "plugins/linear_algebra", "plugins/fft",
             "plugins/numpy", "plugins/random", "plugins/nn", "plugins/callbacks", "plugins/checkify",
-            "plugins/references", "plugins/processes",
+            "plugins/references", "plugins/processes", "plugins/taylor",
             "examples/softplus_pack")
 SECTIONS = ("start", "functions", "operators", "eager", "calls", "training", "device", "stages", "real", "loops")
 MARGIN, QUICK_MARGIN = 0.03, 0.05

@@ -253,6 +253,7 @@ def test_packs_depend_on_the_basic_one_never_the_reverse() -> None:
             "corejax_nn": standard | {"corejax_special", "corejax_collectives", "corejax_linear_algebra",
                                       "corejax_numpy", "corejax_random"},
             "corejax_references": {"corejax_lax_basic", "corejax_control_flow"}, "corejax_processes": set(),
+            "corejax_taylor": basic,
             "corejax_numpy": standard | {"corejax_special", "corejax_sorting", "corejax_windows",
                                          "corejax_linear_algebra", "corejax_fft"}} == {
                 pack: declared_packs(d) for pack, d in PACKS.items()}

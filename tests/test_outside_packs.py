@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 #: Packs that bring functions of the same names as these.
 run = partial(run_python, COREJAX_DISABLE_PACKS="corejax-special,corejax-linear-algebra,corejax-fft,corejax-numpy,"
                                                 "corejax-random,corejax-nn,corejax-checkify,corejax-callbacks,"
-                                                "corejax-references,corejax-processes")
+                                                "corejax-references,corejax-processes,corejax-taylor")
 
 OUTSIDE = ROOT / "tests/outside"
 PACKS = {path.parent.name: path.parent for path in sorted(OUTSIDE.glob("*/pyproject.toml"))}

@@ -61,7 +61,7 @@ IMPORTS = [("from corejax.lax import sni", "did you mean 'sin'"), ("from corejax
            ("from corejax import pmpa", "did you mean 'pmap'"), ("from corejax import nunpy", "did you mean 'numpy'"),
            ("from corejax.tree import mapp", "did you mean 'map'"),
            ("from corejax.errors import CorejaxEror", "did you mean 'CorejaxError'"),
-           ("from corejax import taylor", "corejax-taylor brings it: pip install 'corejax[taylor]'")]
+           ("from corejax import scipy", "corejax-scipy brings it: pip install 'corejax[scipy]'")]
 
 
 @pytest.mark.parametrize(("statement", "hint"), IMPORTS)
@@ -80,7 +80,7 @@ NAMES = {
     "cj.numpy.sinn": "did you mean sin?", "cj.numpy.linalg.slove": "did you mean solve?",
     "cj.numpy.fft.ftt": "did you mean fft?", "cj.tree.mapp": "did you mean 'map'?",
     "cj.errors.CorejaxEror": "did you mean 'CorejaxError'?",
-    "cj.taylor": "corejax-taylor brings it: pip install 'corejax[taylor]'",
+    "cj.scipy": "corejax-scipy brings it: pip install 'corejax[scipy]'",
     "cj.scipy.special": "corejax-scipy brings it: pip install 'corejax[scipy]'",
     "cj.std": "look in cj.lax",  # an extra that isn't a pack
 }
@@ -102,7 +102,7 @@ def test_the_names_that_there_are_include_those_of_packs() -> None:
 
 
 @pytest.mark.parametrize(("name", "todo"), [
-    ("taylor", "corejax-taylor brings it: pip install 'corejax[taylor]'"),
+    ("scipy", "corejax-scipy brings it: pip install 'corejax[scipy]'"),
     ("scipy.special", "corejax-scipy brings it: pip install 'corejax[scipy]'"),
     ("nunpy", "did you mean 'numpy'?"), ("lax.linlag", "did you mean 'lax.linalg'?")])
 def test_an_import_of_a_namespace_that_is_not_there_says_what_brings_it(name: str, todo: str) -> None:
@@ -118,7 +118,7 @@ def test_a_namespace_is_not_said_to_be_brought_by_a_pack_that_is_installed() -> 
     assert registry.brought_by("std") is None and registry.brought_by("test") is None
 
 
-@pytest.mark.parametrize("name", ["gradd", "taylor"])
+@pytest.mark.parametrize("name", ["gradd", "scipy"])
 def test_an_attribute_that_is_not_there_is_an_attribute_error(name: str) -> None:
     assert not hasattr(cj, name) and not hasattr(cj.lax, name)
     with pytest.raises(AttributeError):
@@ -148,7 +148,7 @@ def test_std_is_to_be_installed_only_where_some_of_it_is_missing(monkeypatch: py
     packs = {"corejax-lax-basic", "corejax-reductions", "corejax-control-flow", "corejax-special",
              "corejax-sorting", "corejax-collectives", "corejax-windows", "corejax-linear-algebra", "corejax-fft",
              "corejax-numpy", "corejax-random", "corejax-nn", "corejax-checkify", "corejax-callbacks",
-             "corejax-references", "corejax-processes"}
+             "corejax-references", "corejax-processes", "corejax-taylor"}
     assert packs == set(manifest.standard())
     monkeypatch.setattr(manifest, "standard", lambda: ["corejax-lax-basic", "corejax-linalg"])
     assert "pip install 'corejax[std]' brings corejax-linalg; or install the pack that provides it" == hint()

@@ -68,7 +68,8 @@ def test_each_distribution_gives_one_wheel(wheels: Path) -> None:
             "corejax_control_flow", "corejax_fft", "corejax_lax_basic", "corejax_linear_algebra", "corejax_nn",
             "corejax_numpy", "corejax_processes", "corejax_random", "corejax_reductions", "corejax_references",
             "corejax_softplus",
-            "corejax_sorting", "corejax_special", "corejax_stubs", "corejax_testing", "corejax_windows"] == sorted(
+            "corejax_sorting", "corejax_special", "corejax_stubs", "corejax_taylor", "corejax_testing",
+            "corejax_windows"] == sorted(
                 wheel.name.partition("-")[0] for wheel in wheels.glob("*.whl"))
 
 
@@ -124,7 +125,7 @@ def test_command_line_lists_what_is_installed(full: Environment) -> None:
                  "corejax-sorting", "corejax-collectives", "corejax-windows",
                  "corejax-linear-algebra", "corejax-fft", "corejax-numpy", "corejax-random", "corejax-nn",
                  "corejax-checkify", "corejax-callbacks", "corejax-references",
-                 "corejax-processes", "corejax-softplus"):
+                 "corejax-processes", "corejax-taylor", "corejax-softplus"):
         assert f"{pack} 0.1.0" in listed
     assert "softplus (corejax-softplus 0.1.0)" in run(full.python, "-m", "corejax", "explain", "softplus",
                                                       cwd=full.directory)

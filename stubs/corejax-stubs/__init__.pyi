@@ -93,6 +93,7 @@ from corejax import numpy as numpy
 from corejax import ops as ops
 from corejax import random as random
 from corejax import ref as ref
+from corejax import taylor as taylor
 from corejax import testing as testing
 from collections.abc import Callable, Hashable, Sequence
 from corejax.core import AnyMesh, Array as _Array, Sharding

@@ -378,7 +378,7 @@ def test_the_command_writes_them_once_and_prints_the_settings(tmp_path: Path, mo
     monkeypatch.chdir(tmp_path)
     assert 0 == cli.main(["stubs"])
     said = capsys.readouterr().out
-    assert "28 files written" in said and 'mypy_path = "typings"' in said and 'stubPath = "typings"' in said
+    assert "29 files written" in said and 'mypy_path = "typings"' in said and 'stubPath = "typings"' in said
     stub = tmp_path / "typings/corejax/lax/__init__.pyi"
     stale = tmp_path / "typings/corejax/gone.pyi"
     stale.write_text(stub.read_text())

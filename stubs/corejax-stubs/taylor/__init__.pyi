@@ -1,0 +1,3 @@
+# Written by `python -m corejax stubs`: don't edit it.
+
+from corejax_taylor import *
