@@ -17,6 +17,7 @@ EXAMPLE_PACK := examples/softplus_pack
 NATIVE_PACK := examples/native_pack
 RATIONAL_PACK := examples/rational_pack
 GENERATOR_PACK := examples/generator_pack
+INVERSE_PACK := examples/inverse_pack
 STUBS := stubs
 PROJECTS := pyproject.toml $(PACKS:%=%/pyproject.toml) $(TOOLS:%=%/pyproject.toml) $(EXAMPLE_PACK)/pyproject.toml $(STUBS)/pyproject.toml
 EDITABLE := $(PACKS:%=-e %) $(TOOLS:%=-e %) -e $(EXAMPLE_PACK) -e $(STUBS)
@@ -110,11 +111,11 @@ strength: .venv/stamp
 	$(TEST_ENV) .venv/bin/python -m tests.strength $(if $(NAMES),--names) --processes $(WORKERS)
 
 lint: .venv/stamp
-	.venv/bin/python -m corejax entry-points --check $(PACKS) $(EXAMPLE_PACK) $(NATIVE_PACK) $(RATIONAL_PACK) $(GENERATOR_PACK)
+	.venv/bin/python -m corejax entry-points --check $(PACKS) $(EXAMPLE_PACK) $(NATIVE_PACK) $(RATIONAL_PACK) $(GENERATOR_PACK) $(INVERSE_PACK)
 	.venv/bin/python tools/check_table.py --check
 	COREJAX_PACKS=$(STANDARD) .venv/bin/python tools/reference.py --check
 	.venv/bin/ruff check .
-	.venv/bin/mypy corejax $(PACKS:%=%/corejax_*) $(EXAMPLE_PACK)/corejax_softplus $(NATIVE_PACK)/corejax_native $(RATIONAL_PACK)/corejax_rational $(GENERATOR_PACK)/corejax_splitmix \
+	.venv/bin/mypy corejax $(PACKS:%=%/corejax_*) $(EXAMPLE_PACK)/corejax_softplus $(NATIVE_PACK)/corejax_native $(RATIONAL_PACK)/corejax_rational $(GENERATOR_PACK)/corejax_splitmix $(INVERSE_PACK)/corejax_inverse \
 		$(TOOLS:%=%/corejax_*) tools
 
 # The tests that compare with jax, which the product's environment does not have: "jax" or "parity" is in their names.
@@ -140,7 +141,7 @@ bench-against: .venv-bench/stamp
 
 # Write the packs' entry points anew, and install them.
 entry-points: .venv/stamp
-	.venv/bin/python -m corejax entry-points --write $(PACKS) $(EXAMPLE_PACK) $(NATIVE_PACK) $(RATIONAL_PACK) $(GENERATOR_PACK)
+	.venv/bin/python -m corejax entry-points --write $(PACKS) $(EXAMPLE_PACK) $(NATIVE_PACK) $(RATIONAL_PACK) $(GENERATOR_PACK) $(INVERSE_PACK)
 	$(MAKE) .venv/stamp
 
 # Write the stubs of the standard packs anew.

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import doctest
 import importlib.util
 import math
 import re
 import subprocess
 import sys
+from functools import partial
 from types import ModuleType
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 
 import corejax as cj
 from corejax import lax
-from corejax.errors import CorejaxNotImplementedError, CorejaxValueError
+from corejax.errors import CorejaxError
 from imports import ROOT
 
 EXAMPLES = ROOT / "examples"
@@ -28,11 +31,6 @@ def load(name: str) -> ModuleType:
     module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-@pytest.fixture(scope="module")
-def invert() -> ModuleType:
-    return load("invert")
 
 
 def printed(program: str) -> str:
@@ -67,55 +65,76 @@ def test_quickstart_defines_a_primitive_that_transforms() -> None:
     np.testing.assert_allclose(cj.vmap(cj.grad(cj.jit(cj.grad(cube_root))))(x), -2 / (9 * np.cbrt(x) ** 5))
 
 
-def chain(x: Any) -> Any:
-    return 3.0 - lax.exp(lax.tanh(-x / 2.0) * 0.5 + 1.0)
+@pytest.fixture(scope="module")
+def sparse() -> ModuleType:
+    return load("sparse_jacobian")
 
 
-X = np.array([-1.5, -0.25, 0.0, 0.75])
+_W = np.random.default_rng(5).standard_normal((6, 6))
+
+SPARSE = {
+    "three bands": lambda x: x[1:-1] * x[2:] + lax.sin(x[:-2]),
+    "an outer product": lambda x: (x[:3, None] * x[None, 3:]).reshape(-1),
+    "a permutation": lambda x: lax.rev(x, (0,))[np.array([3, 1, 1, 0])] ** 3,
+    "a product with a matrix": lambda x: lax.dot(_W, x) * x,
+    "a sum": lambda x: (lax.reduce_sum(x * x, axes=(0,)) * lax.exp(x[0]))[None],
+    "a called program": lambda x: cj.jit(lambda y: lax.tanh(y[::2]) * y[1::2])(x),
+    "a saved program": lambda x: cj.checkpoint(lambda y: lax.tanh(y[::2]) * y[1::2])(x),
+    "a choice": lambda x: lax.select(x > 0.0, x * 2.0, lax.rev(x, (0,))),
+    "a place that depends on it": lambda x: lax.dynamic_slice(
+        x * x, [lax.convert_element_type(lax.round(lax.abs(x[0])), np.int32)], [2]),
+    "a branch": lambda x: lax.cond(x[0] > 0.0, lambda y: y * y, lambda y: y, x),
+    "a loop": lambda x: lax.scan(lambda c, y: (c + y, c * y), x[0], x)[1],
+    "pieces": lambda x: lax.concatenate([x[:2] * x[2:4], np.ones(2), x[:1]], 0),
+    "padding": lambda x: lax.pad(x, 0.0, [(1, 1, 0)])[2:] * x[0],
+    "a function with a rule of its own": lambda x: _doubled(x) * x,
+    "a rule that depends on more than its function": lambda x: _rolled(x) * 2.0,
+    "a constant": lambda x: np.ones(3) * lax.floor(x[:3]),
+    "a solved system": lambda x: lax.custom_linear_solve(lambda y: y * 2.0, x, lambda _, b: b / 2.0),
+    "what depends on nothing": lambda x: lax.floor(x) * x + np.ones(6),
+    "one column": lambda x: x.reshape(3, 2).T[0],
+}
 
 
-def test_inverse_undoes_a_chain(invert: ModuleType) -> None:
-    np.testing.assert_allclose(invert.inverse(chain)(chain(X)), X, atol=1e-14)
+@cj.custom_jvp
+def _rolled(x: Any) -> Any:
+    return x * 2.0
 
 
-def test_inverse_compiles_maps_and_differentiates(invert: ModuleType) -> None:
-    inverse, y = invert.inverse(chain), chain(X)
-    np.testing.assert_allclose(cj.jit(inverse)(y), X, atol=1e-14)
-    np.testing.assert_allclose(cj.jit(cj.vmap(inverse))(y), X, atol=1e-14)
-    np.testing.assert_allclose(cj.vmap(cj.grad(inverse))(y), 1 / np.asarray(cj.vmap(cj.grad(chain))(X)), rtol=1e-12)
+_rolled.defjvp(lambda primals, tangents: (
+    _rolled(*primals), 2.0 * tangents[0] + lax.concatenate([tangents[0][1:], tangents[0][:1]], 0)))
 
 
-def test_inverse_of_an_inverse_is_the_function(invert: ModuleType) -> None:
-    def f(x: Any) -> Any:
-        return lax.exp(2.0 - x * 0.5)
-
-    np.testing.assert_allclose(invert.inverse(invert.inverse(f))(X), f(X), rtol=1e-14)
+@cj.custom_jvp
+def _doubled(x: Any) -> Any:
+    return x * 2.0
 
 
-def test_inverse_evaluates_what_does_not_depend_on_the_argument(invert: ModuleType) -> None:
-    weights = np.array([1.0, 2.0, 4.0, 8.0])
-
-    def scaled(x: Any) -> Any:
-        return x * cj.jit(lambda: lax.exp(lax.log(weights) + 1.0))()
-
-    np.testing.assert_allclose(invert.inverse(scaled)(scaled(X)), X)
+_doubled.defjvp(lambda primals, tangents: (_doubled(*primals), 2.0 * tangents[0]))
 
 
-def test_inverse_of_another_primitive_can_be_added(invert: ModuleType) -> None:
-    with pytest.raises(CorejaxNotImplementedError, match="no inverse of sinh is known"):
-        invert.inverse(lax.sinh)(1.0)
-    invert.invert_by(lax.sinh, lambda y, operands, i: lax.log(y + lax.sqrt(y * y + 1.0)))
-    try:
-        np.testing.assert_allclose(invert.inverse(lambda x: lax.sinh(x) * 2.0)(2.0 * np.sinh(X)), X, atol=1e-15)
-    finally:
-        del invert.INVERSES[lax.sinh.primitive]
+@pytest.mark.parametrize("name", SPARSE)
+def test_sparse_jacobians_have_all_that_is_not_zero(sparse: ModuleType, name: str) -> None:
+    x = np.random.default_rng(3).uniform(0.5, 2.0, 6)
+    rows, values = sparse.sparse_jacobian(SPARSE[name], x)
+    dense = np.asarray(cj.jacfwd(SPARSE[name])(x))
+    found = np.zeros_like(dense)
+    for i, row in enumerate(rows):
+        for k, j in enumerate(row):
+            if j >= 0:
+                found[i, j] += values[i, k]
+    np.testing.assert_allclose(found, dense, rtol=1e-14)
 
 
-@pytest.mark.parametrize("function", [
-    lambda x: x * lax.exp(x), lambda x: x * x, lambda x: lax.exp(x) + lax.tanh(x), lambda x: 2.0])
-def test_inverse_refuses_what_is_no_chain(invert: ModuleType, function: Any) -> None:
-    with pytest.raises(CorejaxValueError, match="twice|chain"):
-        invert.inverse(function)(1.0)
+@pytest.mark.parametrize("name, widest", [("three bands", 3), ("an outer product", 2), ("a permutation", 1),
+                                          ("a called program", 2), ("a saved program", 2), ("one column", 1)])
+def test_sparse_patterns_have_little_that_is_zero(sparse: ModuleType, name: str, widest: int) -> None:
+    assert widest == sparse.pattern(SPARSE[name], np.ones(6)).shape[1]
+
+
+def test_sparsity_refuses_to_decide_by_a_value(sparse: ModuleType) -> None:
+    with pytest.raises(CorejaxError, match="needs the value of an array"):
+        sparse.pattern(lambda x: x if x[0] > 0.0 else -x, np.ones(3))
 
 
 @pytest.fixture(scope="module")
@@ -412,3 +431,130 @@ def test_greeks_solve_the_equation_of_black_and_scholes(options: ModuleType, opt
     price, delta, gamma, _, theta, _ = map(float, options.greeks(*option))
     np.testing.assert_allclose(theta + 0.5 * (volatility * spot) ** 2 * gamma + rate * (spot * delta - price), 0,
                                atol=1e-10)
+
+
+@pytest.fixture(scope="module")
+def taylor_ode() -> ModuleType:
+    return load("taylor_ode")
+
+
+@pytest.fixture(scope="module")
+def travel(taylor_ode: ModuleType) -> Any:
+    """Where a planet is, from where it began and for how long it moves, and after how many steps."""
+    return cj.jit(lambda y, t: taylor_ode.solve(taylor_ode.kepler, y, t))
+
+
+def test_coefficients_are_those_of_known_solutions(taylor_ode: ModuleType) -> None:
+    def coefficients(f: Any, y: Any) -> np.ndarray:
+        return np.stack([np.asarray(c) for c in taylor_ode.coefficients(f, y, 12)])
+
+    orders = np.arange(13)
+    factorials = np.array([math.factorial(k) for k in orders], float)
+    np.testing.assert_allclose(coefficients(lambda y: -0.5 * y, np.array(3.0)), 3.0 * (-0.5) ** orders / factorials,
+                               rtol=1e-14)
+    np.testing.assert_allclose(coefficients(lambda y: y * y, np.array(2.0)), 2.0 ** (orders + 1), rtol=1e-14)
+    turning = coefficients(lambda y: lax.stack([y[1], -y[0]], 0), np.array([0.0, 1.0]))
+    np.testing.assert_allclose(turning[:, 0] + 1j * turning[:, 1], 1j * (-1j) ** orders / factorials, atol=1e-16)
+
+
+@pytest.mark.parametrize("eccentricity, turns", [(0.0, 1.0), (0.5, 0.3), (0.5, 10.0), (0.8, 2.4)])
+def test_planets_are_where_keplers_equation_has_them_with_the_energy_they_had(
+        taylor_ode: ModuleType, travel: Any, eccentricity: float, turns: float) -> None:
+    start, t = taylor_ode.orbit(eccentricity, 0.0), 2 * np.pi * turns
+    np.testing.assert_allclose(start[0] * start[3], math.sqrt(1 - eccentricity ** 2), rtol=1e-15)
+    y, steps = travel(start, t)
+    assert 30 * turns < steps < 300 * turns
+    np.testing.assert_allclose(taylor_ode.energy(y), -0.5, rtol=3e-15)
+    # what rounds the start off by 1e-16 is off by so much after ten turns
+    np.testing.assert_allclose(y, _on_ellipse(eccentricity, t), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(taylor_ode.orbit(eccentricity, t), _on_ellipse(eccentricity, t), rtol=0, atol=5e-14)
+
+
+def _on_ellipse(eccentricity: float, t: float) -> list[float]:
+    with mpmath.workdps(30):
+        x = mpmath.findroot(lambda x: x - eccentricity * mpmath.sin(x) - t, t)
+        axis, near = mpmath.sqrt(1 - mpmath.mpf(eccentricity) ** 2), 1 - eccentricity * mpmath.cos(x)
+        return [float(c) for c in (mpmath.cos(x) - eccentricity, axis * mpmath.sin(x), -mpmath.sin(x) / near,
+                                   axis * mpmath.cos(x) / near)]
+
+
+def test_solutions_have_derivatives_by_where_they_begin_and_when_they_end(taylor_ode: ModuleType) -> None:
+    """The solution of y' = y^2 is y / (1 - y t); its slope goes forward through the loop, and so through its steps."""
+    def end(y: Any, t: Any) -> Any:
+        return taylor_ode.solve(lambda y: y * y, y, t, order=6, tol=1e-12)[0]
+
+    y, t = np.array([0.5, 1.0, 1.5]), np.array([0.6, 0.5, 0.4])
+    ends, slopes = cj.jit(cj.vmap(lambda y, t: cj.jvp(end, (y, t), (1.0, 2.0))))(y, t)
+    np.testing.assert_allclose(ends, y / (1 - y * t), rtol=1e-10)
+    np.testing.assert_allclose(slopes, (1 + 2 * y * y) / (1 - y * t) ** 2, rtol=1e-9)
+
+
+def test_runge_and_kutta_are_of_order_4(taylor_ode: ModuleType) -> None:
+    start, there = taylor_ode.orbit(0.3, 0.0), taylor_ode.orbit(0.3, 3.0)
+    far, near = [np.abs(np.asarray(taylor_ode.runge_kutta(taylor_ode.kepler, start, 3.0, steps)) - there).max()
+                 for steps in (200, 400)]
+    assert 14.0 < far / near < 18.0
+
+
+@pytest.fixture(scope="module")
+def laplacians() -> ModuleType:
+    return load("forward_laplacian")
+
+
+#: Functions, and their Laplacians by hand.
+LAPLACIANS = {
+    "a square": (lambda x: (x * x).sum(), lambda x: 2.0 * x.size),
+    "a product": (lambda x: x[0] ** 2 * x[1] ** 3, lambda x: 2.0 * x[1] ** 3 + 6.0 * x[0] ** 2 * x[1]),
+    "a bell": (lambda x: lax.exp(-0.5 * (x * x).sum()), lambda x: ((x * x).sum() - x.size) * np.exp(-0.5 * x @ x)),
+    "a sum of exponentials": (lambda x: lax.exp(x).sum(), lambda x: np.exp(x).sum()),
+}
+
+#: Functions whose Laplacian is zero.
+HARMONIC = {
+    "a saddle": lambda x: x[0] ** 2 + x[1] ** 2 - 2.0 * x[2] ** 2,
+    "a product of all": lambda x: x[0] * x[1] * x[2],
+    "a wave that decays": lambda x: lax.exp(x[0]) * lax.sin(x[1]),
+    "a charge": lambda x: 1.0 / lax.sqrt((x * x).sum()),
+    "something linear": lambda x: 3.0 * x[0] - x[2],
+}
+
+
+@pytest.mark.parametrize("name", LAPLACIANS)
+def test_laplacians_are_those_by_hand(laplacians: ModuleType, name: str) -> None:
+    fun, by_hand = LAPLACIANS[name]
+    x = np.array([0.3, -1.2, 0.8])
+    np.testing.assert_allclose(laplacians.laplacian(fun, x), by_hand(x), rtol=1e-14)
+
+
+@pytest.mark.parametrize("name", HARMONIC)
+def test_laplacians_of_harmonic_functions_are_zero(laplacians: ModuleType, name: str) -> None:
+    x = np.array([0.3, -1.2, 0.8])
+    np.testing.assert_allclose(laplacians.laplacian(HARMONIC[name], x), 0.0, atol=2e-15)
+
+
+def test_laplacian_of_a_network_is_the_trace_of_its_hessian_for_less_memory(laplacians: ModuleType) -> None:
+    f, x = laplacians.network(30, width=40, depth=8), np.random.default_rng(4).normal(size=30)
+    ways = [laplacians.by_hessian, laplacians.laplacian, partial(laplacians.laplacian, together=7)]
+    compiled = [cj.jit(partial(way, f)).lower(x).compile() for way in ways]
+    trace, at_once, in_parts = [float(each(x)) for each in compiled]
+    np.testing.assert_allclose([at_once, in_parts], trace, rtol=1e-12)
+    much, less, least = map(laplacians.memory, compiled)
+    assert least < less < much / 2
+
+
+def test_random_directions_estimate_a_laplacian_and_all_of_them_give_it(laplacians: ModuleType) -> None:
+    f, x = laplacians.network(5, width=8, depth=2), np.linspace(-1.0, 1.0, 5)
+    every = np.stack(np.meshgrid(*[[-1.0, 1.0]] * 5), -1).reshape(-1, 5)
+    exact = float(laplacians.laplacian(f, x))
+    np.testing.assert_allclose(laplacians.estimate(f, x, every), exact, rtol=1e-13)
+    few = np.random.default_rng(2).choice([-1.0, 1.0], (64, 5))
+    curved = np.asarray(cj.hessian(f)(x))
+    spread = math.sqrt(2.0 * (curved ** 2).sum() - 2.0 * (np.diag(curved) ** 2).sum()) / 8.0
+    assert abs(laplacians.estimate(f, x, few) - exact) < 4.0 * spread
+
+
+@pytest.mark.parametrize("name", ["sparse_jacobian", "taylor_ode", "forward_laplacian"])
+def test_docstring_of_an_example_says_what_is(name: str) -> None:
+    outcome = doctest.testmod(load(name))
+    assert outcome.attempted > 0
+    assert 0 == outcome.failed
