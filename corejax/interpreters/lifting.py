@@ -97,7 +97,10 @@ class Lifting(Transformation):
 
     def raised(self, x: Any, form: Form) -> Any:
         """The box of this form for a plain value, or for one in a box of a form that joins into it."""
-        raise NotImplementedError
+        raise CorejaxNotImplementedError(
+            f"{self.name}: its class doesn't say what the box of a plain value is", hook=self.name, where=here(),
+            got="a value that one branch, or one step, returns plain, and another one in a box",
+            wanted="a method raised(self, x, form)", todo="write it: Interval(x, x) for an interval, for example")
 
     def join(self, one: Form, other: Form) -> Form:
         """The form that boxes of two forms have in common. Neither is None."""

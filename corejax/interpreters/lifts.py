@@ -99,14 +99,13 @@ class Lift:
                               len(forms), len(jaxpr.invars), "pass the form of each operand that the program takes",
                               "carry")
         wanted = None if wanted is None else tuple(wanted)
+        forms = tuple(forms)
         try:
-            return _program(jaxpr, self, tuple(forms), wanted, context.axes, _kinds(forms), _kinds(wanted))
+            hash((forms, wanted))
         except TypeError as error:
-            unhashable = [form for form in (*forms, *(wanted or ())) if not _is_hashable(form)]
-            if not unhashable:
-                raise
-            raise self._wrong(f"has a form that can't be hashed: {unhashable[0]!r:.80}", f"{error}",
+            raise self._wrong(f"has a form that can't be hashed, among {forms!r:.80}", f"{error}",
                               "hashable forms, such as tuples", "let `form` return a tuple, not a list") from None
+        return _program(jaxpr, self, forms, wanted, context.axes, _kinds(forms), _kinds(wanted))
 
     def decision(self, jaxpr: Jaxpr, forms: Sequence[Form], what: str) -> Jaxpr:
         """The transformed program of a value that decides what runs, which must be plain; `what` it is."""
@@ -225,14 +224,6 @@ _ANY = ShapedArray((), "float64")
 def _kinds(form: Any) -> Any:
     """The types in a form: 1 and True are equal, but not the same form."""
     return (type(form), *map(_kinds, form)) if isinstance(form, tuple) else type(form)
-
-
-def _is_hashable(form: object) -> bool:
-    try:
-        hash(form)
-    except TypeError:
-        return False
-    return True
 
 
 def _stage(jaxpr: Jaxpr, lift: Lift, forms: Forms, wanted: Forms | None, axes: AxisEnv, *kinds: Any

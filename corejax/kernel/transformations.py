@@ -26,7 +26,7 @@ from types import FunctionType, MappingProxyType
 from typing import Any, NamedTuple
 
 from corejax.base.effects import SITUATIONS
-from corejax.base.errors import CorejaxTypeError, kind_of
+from corejax.base.errors import CorejaxNotImplementedError, CorejaxTypeError, kind_of
 from corejax.base.source import here
 from corejax.kernel.declarations import OWNER_DECLARATIONS, Declaration
 from corejax.kernel.hookspecs import HOOKS
@@ -94,7 +94,10 @@ class Declared(Declaration):
 
     def rule(self, transformation: Any, primitive: Primitive) -> Rule | Absent:
         """The rule, called with the hook's arguments and all the params of this primitive."""
-        raise NotImplementedError
+        raise CorejaxNotImplementedError(
+            f"{type(self).__name__} doesn't make a rule", hook=self.hook, primitive=primitive.name, where=here(),
+            got="a declaration without a method `rule`", wanted="def rule(self, transformation, primitive)",
+            todo="write it: it returns the rule, or absent(reason)")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__.lower()}(...)"
@@ -189,7 +192,7 @@ def _read(spec: object) -> tuple[str, tuple[str, ...]]:
     name, parameters = spec.__name__, inspect.signature(spec).parameters.values()
     if is_reserved(name):
         raise _wrong(name, "the kernel has a hook of this name" if name in HOOKS else "plugins can't have such a rule",
-                     name, "a name without an underscore before it, which is no hook and no declaration of the kernel",
+                     name, "a name that isn't a hook or a declaration of the kernel, nor begins with an underscore",
                      "choose another name")
     plain = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD and p.default is p.empty]
     if not plain or len(plain) != len(parameters):
