@@ -46,6 +46,7 @@ LEFT_OUT = {
     "demo_cholesky": "LAPACK's function is that for doubles, and nothing refuses others",
     "demo_scaled_too": "its impl is only there to be preferred, and doesn't care for narrow floats",
     "demo_repeated": "its params come from a function's program, which is only made in the function",
+    "demo_twice": "its param is a program, which the page makes",
     "demo_fixed_point": "its params come from a function's program, which is only made in the function",
 }
 
